@@ -1,0 +1,1 @@
+"""What users of Luciole, its bench and its own tests test with."""
