@@ -1,0 +1,56 @@
+"""Every bound of the product in one place (I10). Names carry their unit last."""
+
+from typing import Final
+
+MS_US: Final = 1_000
+SECOND_US: Final = 1_000_000
+MINUTE_US: Final = 60 * SECOND_US
+HOUR_US: Final = 60 * MINUTE_US
+DAY_US: Final = 24 * HOUR_US
+
+#: Instants that the product accepts: years 1900 to 2200.
+INSTANT_MIN_US: Final = -2_208_988_800 * SECOND_US
+INSTANT_MAX_US: Final = 7_258_118_400 * SECOND_US
+
+SHARDS_DEFAULT: Final = 32
+SHARDS_MAX: Final = 4_096
+
+NAME_LENGTH_MAX: Final = 200
+KEY_LENGTH_MAX: Final = 400
+LABELS_MAX: Final = 32
+PAYLOAD_BYTES_MAX: Final = 1_048_576
+RESULT_BYTES_MAX: Final = 1_048_576
+ERROR_TEXT_LENGTH_MAX: Final = 8_192
+PROGRESS_LENGTH_MAX: Final = 1_000
+
+CRON_LENGTH_MAX: Final = 256
+
+#: A segment of ids that a client takes at once.
+ID_SEGMENT: Final = 1_024
+
+DUE_MAX: Final = 10_000
+PLAN_BATCH_MIN: Final = 200
+PLAN_BATCH_MAX: Final = 2_000
+CATCH_UP_MAX: Final = 1_000  # fits the 10 bits of a packed policy
+ENQUEUE_BATCH_MAX: Final = 1_000
+REPORT_BATCH_MAX: Final = 1_000
+DELIVER_BATCH_MAX: Final = 500
+REGISTER_BATCH_MAX: Final = 1_000
+PRUNE_BATCH_MAX: Final = 1_000
+PAGE_MAX: Final = 1_000
+
+#: Open entries that a holder keeps in memory for one shard; the rest stay `ready` in the store.
+HELD_MAX: Final = 4_096
+
+ATTEMPTS_MAX: Final = 1_000
+LOSSES_MAX_DEFAULT: Final = 3
+PRIORITY_MIN: Final = 0
+PRIORITY_DEFAULT: Final = 5
+PRIORITY_MAX: Final = 9
+
+#: A retried database conflict (40001, 40P01, 1213, 1205, SQLITE_BUSY) is tried this many times.
+CONFLICT_TRIES_MAX: Final = 8
+
+SLOTS_MAX: Final = 100_000
+SESSIONS_MAX: Final = 10_000
+NODES_MAX: Final = 1_000

@@ -1,0 +1,1 @@
+"""Values and pure decisions: no I/O, no clock, no randomness, no logging."""

@@ -1,0 +1,50 @@
+"""Leases: who may plan and deliver a shard, and since when."""
+
+from dataclasses import dataclass
+
+from luciole.model.ids import NodeId, Shard
+from luciole.model.instant import Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """A node's time-limited hold of one shard; holder and fence are always compared together (I3)."""
+
+    shard: Shard
+    holder: NodeId
+    fence: int  #: grows at every change of holder
+    expires_us: Instant  #: by the store's clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseState:
+    """One row of the lease table as it stands, whoever holds it."""
+
+    shard: Shard
+    holder: NodeId | None
+    fence: int
+    expires_us: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeInfo:
+    """What a node tells of itself with each heartbeat, and what others read of it."""
+
+    node_id: NodeId
+    host: str
+    pid: int
+    address: str | None  #: where its gateway listens ("host:port"); None when in-process only
+    version: str
+    tzdata: str
+    started_us: Instant
+    seen_us: Instant = 0  #: the last heartbeat by the store's clock; what a node passes is ignored
+    telemetry: str = "{}"  #: JSON text: gauges and counters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """What one heartbeat brings back: everybody alive, every lease, and the store's clock."""
+
+    now_us: Instant
+    nodes: tuple[NodeInfo, ...]  #: alive ones only, the caller among them, ordered by id
+    leases: tuple[LeaseState, ...]  #: one for each shard, ordered

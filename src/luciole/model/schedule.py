@@ -1,0 +1,151 @@
+"""Schedules: a job, a trigger, a shard and a state; and the cursor that says how far one is planned."""
+
+from dataclasses import dataclass, replace
+from enum import IntEnum, StrEnum
+
+from luciole import limits
+from luciole.errors import InvalidValue
+from luciole.model.ids import JobId, ScheduleId, Shard, TriggerId
+from luciole.model.instant import Instant
+from luciole.model.job import JobSpec, Misfire, Overlap
+
+
+class ScheduleState(StrEnum):
+    """Whether a schedule fires."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"  #: by a user; its fire times get the outcome `paused` when it is resumed
+    PARKED = "parked"  #: by the engine, which can't read it (I7); the reason is kept
+    EXHAUSTED = "exhausted"  #: its trigger has no further fire time
+    DELETED = "deleted"  #: kept while executions refer to it
+
+
+class Reason(StrEnum):
+    """Why a due fire time did not become an execution (I4)."""
+
+    MISFIRE = "misfire"  #: outside what the misfire policy runs
+    COALESCED = "coalesced"  #: an adjacent, later fire time ran for it
+    OVERLAP = "overlap"
+    PAUSED = "paused"
+    DISABLED = "disabled"
+
+
+class OverlapCode(IntEnum):
+    """The overlap policy as the cursor row stores it."""
+
+    ALLOW = 0
+    FORBID = 1
+    QUEUE_ONE = 2
+    REPLACE = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How a schedule treats late and overlapping fire times."""
+
+    misfire: Misfire = Misfire.FIRE_ONCE
+    misfire_after_us: int = limits.MINUTE_US
+    catch_up_limit: int = 0  #: > 0 exactly for Misfire.CATCH_UP
+    overlap: Overlap = Overlap.FORBID
+
+    def __post_init__(self) -> None:
+        if (self.misfire is Misfire.CATCH_UP) != (self.catch_up_limit > 0):
+            raise InvalidValue("misfire: catch_up needs a limit of at least 1, the other policies take none")
+        if self.catch_up_limit > limits.CATCH_UP_MAX:
+            raise InvalidValue(f"misfire: a catch_up limit of {self.catch_up_limit} is over {limits.CATCH_UP_MAX}")
+        if self.misfire is Misfire.CATCH_UP and self.overlap is Overlap.FORBID:
+            raise InvalidValue(
+                "overlap: 'forbid' with misfire catch_up would drop what it caught up; use 'allow' or 'queue_one'"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleSpec:
+    """What a user declares; unique by (namespace, name)."""
+
+    namespace: str = "default"
+    name: str
+    owner: str = ""  #: the app that declared it; another owner may not overwrite it
+    job: JobSpec
+    trigger: str  #: canonical trigger text
+    policy: Policy = Policy()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSchedule:
+    """A schedule ready to be stored: the pure part of registration is done."""
+
+    spec: ScheduleSpec
+    fire_us: Instant | None  #: first fire time after registration; None: exhausted at once
+    due_us: Instant | None  #: fire time + jitter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cursor:
+    """How far one schedule has been planned: every fire time before `fire_us` has its outcome.
+
+    It carries, as small numbers, all that planning needs, so that the hot path reads one narrow table.
+    """
+
+    shard: Shard
+    schedule_id: ScheduleId
+    revision: int  #: grows with every move; what compare-and-set compares
+    fire_us: Instant  #: the fire time to plan next
+    due_us: Instant  #: fire time + jitter
+    trigger_id: TriggerId
+    job_id: JobId
+    policy_id: int  #: an interned `Policy`, see `pack_policy`
+
+    def advance(self, fire_us: Instant, due_us: Instant) -> "Cursor":
+        """Return the cursor moved forward to its next fire time."""
+        assert fire_us > self.fire_us  # I2: cursors only move forward.
+        return replace(self, fire_us=fire_us, due_us=due_us, revision=self.revision + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleView:
+    """One schedule as people and programs read it."""
+
+    schedule_id: ScheduleId
+    shard: Shard
+    spec: ScheduleSpec
+    version: int  #: grows with every edit
+    state: ScheduleState
+    reason: str | None
+    fire_us: Instant | None  #: the next fire time
+    due_us: Instant | None
+    revision: int
+    created_us: Instant
+    updated_us: Instant
+
+
+_MISFIRE_CODES = (Misfire.FIRE_ONCE, Misfire.SKIP, Misfire.CATCH_UP)
+_OVERLAPS = (Overlap.ALLOW, Overlap.FORBID, Overlap.QUEUE_ONE, Overlap.REPLACE)
+
+
+def pack_policy(policy: Policy) -> int:
+    """Return a policy as one integer of at most 62 bits: overlap (2 bits), misfire (2), limit (10), lateness in ms."""
+    late_ms = min(policy.misfire_after_us // limits.MS_US, (1 << 48) - 1)
+    return (
+        _OVERLAPS.index(policy.overlap)
+        | _MISFIRE_CODES.index(policy.misfire) << 2
+        | policy.catch_up_limit << 4
+        | late_ms << 14
+    )
+
+
+def unpack_policy(policy_id: int) -> Policy:
+    """Return the policy of `pack_policy`.
+
+    Raises:
+        InvalidValue: no policy packs to this number.
+    """
+    misfire = policy_id >> 2 & 3
+    if policy_id < 0 or misfire >= len(_MISFIRE_CODES):
+        raise InvalidValue(f"policy: {policy_id} is not one that this version knows")
+    return Policy(
+        overlap=_OVERLAPS[policy_id & 3],
+        misfire=_MISFIRE_CODES[misfire],
+        catch_up_limit=policy_id >> 4 & 1023,
+        misfire_after_us=(policy_id >> 14) * limits.MS_US,
+    )
