@@ -1,0 +1,117 @@
+"""Outbox entries: the durable intent to run something, and how each comes to its end."""
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import NamedTuple
+
+from luciole.model.execution import ExecutionState
+from luciole.model.ids import ExecutionKey, ExecutorId, JobId
+from luciole.model.instant import Instant
+
+
+class EntryState(IntEnum):
+    """Who looks after an open entry; the number is what stores keep."""
+
+    HELD = 0  #: its shard's holder has it in memory; a new holder loads it when it takes over
+    READY = 1  #: found by polling once it is due
+    WAITING = 2  #: released when its predecessor is settled
+    PARKED = 3  #: waits for repair
+
+
+class Entry(NamedTuple):
+    """One open entry as the dispatcher holds it.
+
+    A tuple, because a burst makes tens of thousands of them. The last four fields are None for executions of
+    a schedule, whose job version says it all.
+    """
+
+    key: ExecutionKey
+    due_us: Instant
+    priority: int
+    attempt: int  #: the token of the attempt to deliver next, or of the one under way (from 1)
+    job_id: JobId
+    flags: int  #: bits of `EntryFlag`
+    state: EntryState = EntryState.HELD
+    losses: int = 0
+    delivered: bool = False  #: the delivery of this attempt is recorded
+    cancel: bool = False  #: somebody asked for its end
+    payload: bytes | None = None
+    content_type: str | None = None
+    labels: tuple[tuple[str, str], ...] | None = None
+    deadline_us: Instant | None = None
+
+
+class AttemptOutcome(StrEnum):
+    """How one attempt ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    LOST = "lost"  #: its executor is gone
+    RETURNED = "returned"  #: handed back before the handler started (drain); counts as no attempt
+    UNKNOWN_HANDLER = "unknown_handler"
+
+
+class Report(NamedTuple):
+    """What an executor says about one attempt; guarded by its attempt token alone (I5)."""
+
+    key: ExecutionKey
+    attempt: int
+    outcome: AttemptOutcome
+    started_us: Instant | None
+    finished_us: Instant
+    result: bytes | None = None
+    result_type: str | None = None
+    error: str | None = None
+    retry_after_us: int | None = None  #: the handler's own delay before the next attempt
+    retryable: bool = True  #: False: the handler said that trying again is no use
+
+
+class Settlement(NamedTuple):
+    """A report after the retry decision: what one guarded write does to an execution and its entry.
+
+    A terminal `state` deletes the entry. READY, HELD or RETRY_WAIT make attempt + 1 due at `due_us`;
+    PARKED keeps the entry aside. An attempt that did not succeed leaves a row of its own.
+    """
+
+    key: ExecutionKey
+    attempt: int  #: the write happens only while this is the entry's current attempt
+    state: ExecutionState
+    outcome: AttemptOutcome
+    started_us: Instant | None
+    finished_us: Instant
+    executor_id: ExecutorId | None
+    result: bytes | None = None
+    result_type: str | None = None
+    error: str | None = None
+    due_us: Instant | None = None  #: of the next attempt
+    counts_loss: bool = False
+    releases: bool = False  #: the entry has EntryFlag.RELEASES
+
+
+class Settled(IntEnum):
+    """What became of one settlement."""
+
+    SETTLED = 0
+    CONFIRMED = 1  #: the same was already recorded; nothing changed
+    REFUSED = 2  #: the attempt token is not the current one; nothing changed
+
+
+class Delivery(NamedTuple):
+    """A delivery that must be recorded before it is sent (attempt >= 2, or at-most-once)."""
+
+    key: ExecutionKey
+    attempt: int
+    executor_id: ExecutorId
+    at_us: Instant
+
+
+class Running(NamedTuple):
+    """An attempt that has been running for a while, as the batched heartbeat records it."""
+
+    key: ExecutionKey
+    attempt: int
+    executor_id: ExecutorId
+    started_us: Instant
+    progress: str | None = None

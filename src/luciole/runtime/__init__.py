@@ -1,0 +1,1 @@
+"""Time, loops, randomness and telemetry: the only package that touches the real clock."""

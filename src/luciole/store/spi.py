@@ -1,0 +1,351 @@
+"""The store contract: role protocols whose docstrings are the promise that every store keeps.
+
+Rules for all verbs. Each is one transaction, atomic or read-only, and leaves nothing half done. Each may raise
+`StoreUnavailable` (nothing was written; wait and repeat), and a writing one `OutcomeUnknown` (the connection broke
+in the commit; repeat the same call, which is always safe) and `StoreFull`. Batches are bounded by `limits`;
+a longer one raises `InvalidValue`. Instants are microseconds UTC by the store's clock.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from luciole.model.execution import EnqueueRequest, Enqueued, ExecutionState, ExecutionView
+from luciole.model.ids import ExecutionKey, IdSegment, JobId, NodeId, ScheduleId, Shard, TriggerId
+from luciole.model.instant import Instant
+from luciole.model.job import JobSpec, JobVersion
+from luciole.model.lease import Cluster, Lease, NodeInfo
+from luciole.model.outbox import Delivery, Entry, Running, Settled, Settlement
+from luciole.model.plan import DueBatch, LedgerRow, Plan, PlanOutcome, ReadyBatch
+from luciole.model.schedule import NewSchedule, ScheduleState, ScheduleView
+from luciole.store.capabilities import Capabilities
+from luciole.store.reads import Backlog, ExecutionFilter, JobView, LedgerView, Page, ScheduleFilter
+
+
+class LeaseStore(Protocol):
+    """Who is alive, and who holds which shard."""
+
+    async def now_us(self) -> Instant:
+        """Return the store's clock. Read-only."""
+        ...
+
+    async def beat(self, node: NodeInfo, *, node_ttl_us: int) -> Cluster:
+        """Record that a node is alive; return everybody alive and every lease.
+
+        Safe to repeat. Nodes unseen for `node_ttl_us` are left out; unseen for ten times as long, deleted.
+
+        Raises:
+            StoreCorrupt: lease rows are missing (a partial restore); the message names the repair command.
+        """
+        ...
+
+    async def leave(self, node_id: NodeId) -> None:
+        """Forget a node and free all its leases at once (the fence stays). Safe to repeat."""
+        ...
+
+    async def acquire_leases(
+        self, node_id: NodeId, shards: Sequence[Shard], *, ttl_us: int
+    ) -> tuple[Lease, ...]:
+        """Take those of the shards that are free or expired by the store's clock, each with a fence one higher.
+
+        Waits for plan transactions in flight under the old fence, so that whoever loads the shard's open entries
+        after this call sees all that the former holder committed. An expired lease of the caller's own is
+        taken anew too. Not repeatable blindly: a second call finds the shards held and returns the rest only.
+
+        Returns:
+            The leases taken, ordered by shard; shards that somebody holds are absent.
+        """
+        ...
+
+    async def renew_leases(self, leases: Sequence[Lease], *, ttl_us: int) -> tuple[Lease, ...]:
+        """Prolong leases to now + ttl, each only while (holder, fence) are still these and it has not expired (I3).
+
+        Safe to repeat. Never waits for plan transactions.
+
+        Returns:
+            The renewed leases, ordered by shard; one that is absent is gone: forget it at once.
+        """
+        ...
+
+    async def release_leases(self, leases: Sequence[Lease]) -> None:
+        """Free leases that are still the caller's (holder and fence); others are ignored. Safe to repeat."""
+        ...
+
+
+class PlanStore(Protocol):
+    """Due cursors in, executions and entries out."""
+
+    async def due_cursors(self, shards: Sequence[Shard], before_us: Instant, *, limit: int) -> DueBatch:
+        """Return cursors of active schedules with `due_us <= before_us`, the most overdue first. Read-only.
+
+        `limit` bounds the whole answer (at most `limits.DUE_MAX`); no shard starves: it is spread over them.
+        Cost does not depend on history nor on the number of schedules that are not due.
+        """
+        ...
+
+    async def load_triggers(self, ids: Sequence[TriggerId]) -> dict[TriggerId, str]:
+        """Return the canonical texts of triggers; ids that do not exist are absent. Read-only."""
+        ...
+
+    async def load_jobs(self, ids: Sequence[JobId]) -> dict[JobId, JobVersion]:
+        """Return job versions; ids that do not exist, or that this version can't read, are absent. Read-only."""
+        ...
+
+    async def commit_plan(self, plan: Plan) -> PlanOutcome:
+        """Make one chunk durable: executions, outbox entries, ledger rows and moved cursors of its schedules.
+
+        All rows of one schedule commit together (I2), the chunk too where the store can. The fence of each shard
+        is checked inside the transaction after any lock wait (I3). Safe to repeat: a cursor moves only while
+        (fire_us, revision) are the expected ones, and an execution that exists brings no second entry (I1).
+
+        Returns:
+            What was created, what lost its race, and the shards whose fence was refused.
+        """
+        ...
+
+    async def park_schedules(
+        self, leases: Sequence[Lease], parked: Sequence[tuple[ScheduleId, Shard, str]]
+    ) -> int:
+        """Stop schedules that the engine can't read, each with its reason (I7); return how many.
+
+        Guarded (I3), safe to repeat.
+        """
+        ...
+
+
+class OutboxStore(Protocol):
+    """Open entries: found, delivered, settled."""
+
+    async def ready_entries(self, shards: Sequence[Shard], before_us: Instant, *, limit: int) -> ReadyBatch:
+        """Return READY entries with `due_us <= before_us`, top priority first in each shard, and cancels.
+
+        Read-only. `limit` bounds the entries of each shard. Entries under way are still READY when they came from here: the
+        caller knows what it holds and skips it.
+        """
+        ...
+
+    async def open_entries(
+        self, shards: Sequence[Shard], *, after: ExecutionKey | None, limit: int
+    ) -> tuple[Entry, ...]:
+        """Return HELD entries, and READY ones whose delivery is recorded, in key order after `after`. Read-only.
+
+        What a new holder loads when it takes over; it pages until fewer than `limit` come back.
+        """
+        ...
+
+    async def record_deliveries(
+        self, leases: Sequence[Lease], deliveries: Sequence[Delivery]
+    ) -> tuple[ExecutionKey, ...]:
+        """Record deliveries before they are sent; return the keys that may be sent. Guarded (I3), safe to repeat.
+
+        A delivery is recorded only while its attempt is the entry's current one, nobody asked for its end, and
+        the same attempt was not recorded for another executor.
+        """
+        ...
+
+    async def settle(self, settlements: Sequence[Settlement]) -> tuple[Settled, ...]:
+        """Write the outcomes of attempts: executions, entries, attempt rows, released successors; one transaction.
+
+        Each is guarded by its attempt token alone (I5) and may come from any node. The same settlement again is
+        CONFIRMED, an old token REFUSED. With `releases`, the oldest WAITING entry of the schedule becomes READY
+        in the same transaction, and can't be missed by a plan that commits at the same time.
+
+        Returns:
+            One answer for each settlement, in order.
+        """
+        ...
+
+    async def mark_running(self, running: Sequence[Running]) -> tuple[ExecutionKey, ...]:
+        """Record that attempts run (state, start, executor, progress); safe to repeat.
+
+        Returns:
+            The keys to cancel: their end was asked for, or the attempt is not the current one any more.
+        """
+        ...
+
+
+class ExecutionStore(Protocol):
+    """Executions by request, and their end."""
+
+    async def enqueue(self, requests: Sequence[EnqueueRequest]) -> tuple[Enqueued, ...]:
+        """Make executions and their entries durable, in one transaction; answers in order.
+
+        Repeatable where a request carries a key: the existing execution is returned. The same request id and
+        fire time again is the same execution too.
+        """
+        ...
+
+    async def trigger_schedule(self, request: EnqueueRequest) -> Enqueued | None:
+        """Create a manual execution of a schedule (`request.schedule_id`), deciding overlap under the cursor's lock.
+
+        Bumps the cursor's revision, so that a plan at the same moment can't miss it.
+
+        Returns:
+            The execution (WAITING with queue_one and replace when another is open), or None: overlap forbids it.
+
+        Raises:
+            NotFound: there is no such schedule.
+        """
+        ...
+
+    async def request_cancel(self, keys: Sequence[ExecutionKey]) -> tuple[ExecutionState | None, ...]:
+        """Ask for the end of executions, durably.
+
+        A waiting or parked one is CANCELLED at once; another open one when its holder or executor hears of it.
+        Safe to repeat.
+
+        Returns:
+            The state of each afterwards (None: no such execution), in order.
+        """
+        ...
+
+    async def unpark(self, keys: Sequence[ExecutionKey]) -> int:
+        """Make parked executions ready again, due now; return how many were parked. Safe to repeat."""
+        ...
+
+    async def prune(
+        self, shard: Shard, before_us: Instant, *, after: ExecutionKey | None, limit: int
+    ) -> Page[ExecutionKey]:
+        """Delete terminal executions that finished before an instant, walking a shard in key order.
+
+        Looks at no more than `limit` executions from `after` on and deletes what qualifies, attempts, request
+        keys and ledger rows with them. Open ones stay, whatever their age.
+
+        Returns:
+            The deleted keys, and where to go on (None: the shard's end was reached).
+        """
+        ...
+
+
+class CatalogStore(Protocol):
+    """What users declare: jobs, triggers, schedules."""
+
+    async def take_ids(self, count: int) -> IdSegment:
+        """Take a segment of ids that nobody else gets. Repeating it takes another."""
+        ...
+
+    async def intern_jobs(self, specs: Sequence[JobSpec]) -> tuple[JobId, ...]:
+        """Return the version id of each spec, in order, storing new ones. Equal specs get equal ids. Safe to repeat."""
+        ...
+
+    async def put_schedules(
+        self, schedules: Sequence[NewSchedule], *, first_id: int, replace: bool = True
+    ) -> tuple[ScheduleId | None, ...]:
+        """Insert or update schedules by (namespace, name), in one transaction; ids in order.
+
+        A new one gets its id from `first_id`, `first_id + 1`, … by its position. An unchanged one stays as it is, cursor
+        included. A changed one gets a new version, its cursor recomputed to the given first fire time (never before
+        one already planned), and its unfired entries of the future are withdrawn. A paused one stays paused. None
+        where the name belongs to another owner (nothing of that row changed), or exists and `replace` is False.
+        """
+        ...
+
+    async def set_schedule_state(
+        self,
+        schedule_id: ScheduleId,
+        state: ScheduleState,
+        *,
+        reason: str | None,
+        fire_us: Instant | None,
+        due_us: Instant | None,
+        revision: int,
+        ledger: Sequence[LedgerRow] = (),
+    ) -> bool:
+        """Pause, resume (with the next fire time and the ledger rows of the pause) or delete one schedule.
+
+        Happens only while `revision` is the cursor's; False: it moved, read it again. Pausing and deleting
+        withdraw entries that are due in the future. Not started executions that are due stay.
+        """
+        ...
+
+    async def reschedule(self, namespace: str, name_prefix: str, at_us: Instant) -> int:
+        """Move the next fire of every active schedule whose name starts so to one instant, in one transaction.
+
+        The verb behind "run this selection at T". Returns how many moved.
+        """
+        ...
+
+
+class ReadStore(Protocol):
+    """Read-only pages for people and programs. Costs are bounded by the page, never by the history."""
+
+    async def list_schedules(self, query: ScheduleFilter) -> Page[ScheduleView]:
+        """Return schedules ordered by (namespace, name)."""
+        ...
+
+    async def get_schedule(self, namespace: str, name: str) -> ScheduleView | None:
+        """Return one schedule, None when there is none."""
+        ...
+
+    async def list_executions(self, query: ExecutionFilter) -> Page[ExecutionView]:
+        """Return executions; the filter's docstring says which orders exist."""
+        ...
+
+    async def get_execution(self, key: ExecutionKey) -> ExecutionView | None:
+        """Return one execution with its recorded attempts, None when there is none."""
+        ...
+
+    async def find_request(self, namespace: str, key: str) -> ExecutionKey | None:
+        """Return the execution that a request key names."""
+        ...
+
+    async def list_ledger(
+        self, schedule_id: ScheduleId, shard: Shard, *, limit: int
+    ) -> tuple[LedgerView, ...]:
+        """Return the latest ledger rows of a schedule, newest first."""
+        ...
+
+    async def list_jobs(self, namespace: str | None, *, limit: int) -> tuple[JobView, ...]:
+        """Return the latest version of each handler's job, ordered by (namespace, handler)."""
+        ...
+
+    async def backlog(self) -> Backlog:
+        """Return bounded counts of what is due and open (each counted up to `limits.PAGE_MAX * 100`)."""
+        ...
+
+
+@runtime_checkable
+class Store(LeaseStore, PlanStore, OutboxStore, ExecutionStore, CatalogStore, ReadStore, Protocol):
+    """All roles, and the life of the connection to the technology."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this store can do."""
+        ...
+
+    @property
+    def shards(self) -> int:
+        """The number of shards recorded at initialisation; known after `open`."""
+        ...
+
+    async def open(self) -> None:
+        """Connect, and check the schema.
+
+        Raises:
+            SchemaMismatch: migrate first, or upgrade this process.
+            StoreCorrupt: the shard count asked for is not the recorded one, or lease rows are missing.
+        """
+        ...
+
+    async def migrate(self, *, shards: int | None = None) -> int:
+        """Bring the schema up to date; safe when several processes do it at once; return how many steps ran."""
+        ...
+
+    async def close(self) -> None:
+        """Release every connection; safe to repeat."""
+        ...
+
+    async def wait_hint(self, timeout_us: int) -> frozenset[Shard]:
+        """Wait until somebody may have made something due sooner, or until the time is over.
+
+        A hint may be lost or false: polling stays correct without it. An empty set says "time over", or
+        "anything may have changed" when it returns early.
+        """
+        ...
+
+    def enqueue_sql(self, kind: str) -> Any:  # noqa: ANN401 - each store has a type of its own for it
+        """Return what `tx=` needs to enqueue inside a user's transaction of this kind of connection.
+
+        Raises:
+            Unsupported: this store can't; the message lists the kinds that it can.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""The executor protocol: messages, how they become bytes, and the connection that carries them."""
