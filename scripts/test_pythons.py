@@ -24,9 +24,7 @@ def candidates(version: Version) -> list[Path]:
     """Where an interpreter of this version may be: on the path, or in a pyenv."""
     name = "python{}.{}".format(*version)
     on_path = shutil.which(name)
-    pyenv = sorted(
-        (Path.home() / ".pyenv/versions").glob("{}.{}.*/bin/python".format(*version)), reverse=True
-    )
+    pyenv = sorted((Path.home() / ".pyenv/versions").glob("{}.{}.*/bin/python".format(*version)), reverse=True)
     return [*([Path(on_path)] if on_path else []), *pyenv]
 
 

@@ -81,9 +81,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("rule", "name", "text", "seen"), BROKEN)
-def test_a_rule_sees_what_it_forbids(
-    tmp_path: Path, rule: house.Rule, name: str, text: str, seen: str
-) -> None:
+def test_a_rule_sees_what_it_forbids(tmp_path: Path, rule: house.Rule, name: str, text: str, seen: str) -> None:
     plant(tmp_path, PUBLIC, "'''Doc.'''\n")
     assert list(rule(tmp_path)) == []
     plant(tmp_path, name, text)

@@ -51,9 +51,7 @@ def test_a_statement_that_fails_says_why(postgres: PostgresServer) -> None:
         postgres.execute("SELECT * FROM nowhere")
 
 
-def test_a_taken_port_is_tried_again_elsewhere(
-    postgres_wheel: PostgresServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_taken_port_is_tried_again_elsewhere(postgres_wheel: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
     taken, free = urlsplit(postgres_wheel.dsn).port, servers.free_port()
     ports = iter([taken, free])
     monkeypatch.setattr(servers, "free_port", lambda: next(ports))
@@ -61,9 +59,7 @@ def test_a_taken_port_is_tried_again_elsewhere(
         assert urlsplit(server.dsn).port == free
 
 
-def test_programs_that_the_servers_user_cannot_reach_are_copied(
-    postgres_wheel: PostgresServer, tmp_path: Path
-) -> None:
+def test_programs_that_the_servers_user_cannot_reach_are_copied(postgres_wheel: PostgresServer, tmp_path: Path) -> None:
     if os.geteuid():
         pytest.skip("only root's folders are closed to the server's user")
     tmp_path.chmod(0o700)
@@ -99,9 +95,7 @@ def test_a_killed_process_leaves_neither_server_nor_folder() -> None:
         "print(server.datadir.parent, server.dsn, flush=True); sys.stdin.read()"
     )
     pipe = subprocess.PIPE
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe, text=True
-    ) as victim:
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe, text=True) as victim:
         assert victim.stdout
         assert victim.stderr
         folder, dsn = victim.stdout.readline().split()

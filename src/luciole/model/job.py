@@ -116,9 +116,7 @@ class JobSpec:
         return hasher.digest()
 
 
-def job_spec_from_row(
-    namespace: str, handler: str, payload: bytes, content_type: str, options: str
-) -> JobSpec:
+def job_spec_from_row(namespace: str, handler: str, payload: bytes, content_type: str, options: str) -> JobSpec:
     """Return the spec that a store kept (the inverse of `options_text`).
 
     Raises:
@@ -132,9 +130,7 @@ def job_spec_from_row(
             handler=handler,
             payload=payload,
             content_type=content_type,
-            retry=Retry(
-                limit=limit, delay_us=delay_us, factor=factor, delay_max_us=delay_max_us, jitter=jitter
-            ),
+            retry=Retry(limit=limit, delay_us=delay_us, factor=factor, delay_max_us=delay_max_us, jitter=jitter),
             timeout_us=read["timeout_us"],
             at_most_once=read["at_most_once"],
             losses_max=read["losses_max"],
@@ -143,9 +139,7 @@ def job_spec_from_row(
             priority=read["priority"],
         )
     except (ValueError, KeyError, TypeError) as problem:
-        raise InvalidValue(
-            f"job options: {options[:80]!r} can't be read by this version ({problem})"
-        ) from None
+        raise InvalidValue(f"job options: {options[:80]!r} can't be read by this version ({problem})") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

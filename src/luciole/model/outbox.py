@@ -1,6 +1,5 @@
 """Outbox entries: the durable intent to run something, and how each comes to its end."""
 
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
 

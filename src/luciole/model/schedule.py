@@ -52,9 +52,7 @@ class Policy:
         if (self.misfire is Misfire.CATCH_UP) != (self.catch_up_limit > 0):
             raise InvalidValue("misfire: catch_up needs a limit of at least 1, the other policies take none")
         if self.catch_up_limit > limits.CATCH_UP_MAX:
-            raise InvalidValue(
-                f"misfire: a catch_up limit of {self.catch_up_limit} is over {limits.CATCH_UP_MAX}"
-            )
+            raise InvalidValue(f"misfire: a catch_up limit of {self.catch_up_limit} is over {limits.CATCH_UP_MAX}")
         if self.misfire is Misfire.CATCH_UP and self.overlap is Overlap.FORBID:
             raise InvalidValue(
                 "overlap: 'forbid' with misfire catch_up would drop what it caught up; use 'allow' or 'queue_one'"

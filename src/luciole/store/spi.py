@@ -9,7 +9,7 @@ a longer one raises `InvalidValue`. Instants are microseconds UTC by the store's
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from luciole.model.execution import EnqueueRequest, Enqueued, ExecutionState, ExecutionView
+from luciole.model.execution import Enqueued, EnqueueRequest, ExecutionState, ExecutionView
 from luciole.model.ids import ExecutionKey, IdSegment, JobId, NodeId, ScheduleId, Shard, TriggerId
 from luciole.model.instant import Instant
 from luciole.model.job import JobSpec, JobVersion
@@ -42,9 +42,7 @@ class LeaseStore(Protocol):
         """Forget a node and free all its leases at once (the fence stays). Safe to repeat."""
         ...
 
-    async def acquire_leases(
-        self, node_id: NodeId, shards: Sequence[Shard], *, ttl_us: int
-    ) -> tuple[Lease, ...]:
+    async def acquire_leases(self, node_id: NodeId, shards: Sequence[Shard], *, ttl_us: int) -> tuple[Lease, ...]:
         """Take those of the shards that are free or expired by the store's clock, each with a fence one higher.
 
         Waits for plan transactions in flight under the old fence, so that whoever loads the shard's open entries
@@ -102,9 +100,7 @@ class PlanStore(Protocol):
         """
         ...
 
-    async def park_schedules(
-        self, leases: Sequence[Lease], parked: Sequence[tuple[ScheduleId, Shard, str]]
-    ) -> int:
+    async def park_schedules(self, leases: Sequence[Lease], parked: Sequence[tuple[ScheduleId, Shard, str]]) -> int:
         """Stop schedules that the engine can't read, each with its reason (I7); return how many.
 
         Guarded (I3), safe to repeat.
@@ -118,8 +114,8 @@ class OutboxStore(Protocol):
     async def ready_entries(self, shards: Sequence[Shard], before_us: Instant, *, limit: int) -> ReadyBatch:
         """Return READY entries with `due_us <= before_us`, top priority first in each shard, and cancels.
 
-        Read-only. `limit` bounds the entries of each shard. Entries under way are still READY when they came from here: the
-        caller knows what it holds and skips it.
+        Read-only. `limit` bounds the entries of each shard. Entries under way are still READY when they came from
+        here: the caller knows what it holds and skips it.
         """
         ...
 
@@ -232,8 +228,8 @@ class CatalogStore(Protocol):
     ) -> tuple[ScheduleId | None, ...]:
         """Insert or update schedules by (namespace, name), in one transaction; ids in order.
 
-        A new one gets its id from `first_id`, `first_id + 1`, … by its position. An unchanged one stays as it is, cursor
-        included. A changed one gets a new version, its cursor recomputed to the given first fire time (never before
+        A new one gets its id from `first_id`, `first_id + 1`, … by its position. An unchanged one stays as it is,
+        cursor included. A changed one gets a new version, its cursor recomputed to the given first fire time (never before
         one already planned), and its unfired entries of the future are withdrawn. A paused one stays paused. None
         where the name belongs to another owner (nothing of that row changed), or exists and `replace` is False.
         """
@@ -288,9 +284,7 @@ class ReadStore(Protocol):
         """Return the execution that a request key names."""
         ...
 
-    async def list_ledger(
-        self, schedule_id: ScheduleId, shard: Shard, *, limit: int
-    ) -> tuple[LedgerView, ...]:
+    async def list_ledger(self, schedule_id: ScheduleId, shard: Shard, *, limit: int) -> tuple[LedgerView, ...]:
         """Return the latest ledger rows of a schedule, newest first."""
         ...
 

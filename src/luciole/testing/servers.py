@@ -182,9 +182,7 @@ class PostgresServer:
         for tries_left in reversed(range(PORT_TRIES_MAX)):
             port = self._port or free_port()
             try:
-                self._ctl(
-                    "start", "-l", f"{self.datadir.parent}/log", "-t", str(START_MAX_S), "-o", f"-p {port}"
-                )
+                self._ctl("start", "-l", f"{self.datadir.parent}/log", "-t", str(START_MAX_S), "-o", f"-p {port}")
             except ServerFailedError:  # Someone may have taken the port between our look and the server's.
                 if self._port or not tries_left:
                     raise
@@ -287,9 +285,7 @@ class PostgresServer:
         if done.returncode:
             log = self._folder and self._folder / "log"
             last = log.read_text(encoding="utf-8", errors="replace")[-2000:] if log and log.exists() else ""
-            raise ServerFailedError(
-                f"{program} of PostgreSQL {self.version} failed: {done.stderr.strip()}\n{last}"
-            )
+            raise ServerFailedError(f"{program} of PostgreSQL {self.version} failed: {done.stderr.strip()}\n{last}")
         return done.stdout.strip()
 
     def _spawn(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -314,9 +310,7 @@ def _unprivileged_user() -> pwd.struct_passwd | None:
     for name in ("postgres", "_postgres", "nobody"):
         with suppress(KeyError):
             return pwd.getpwnam(name)
-    raise ServerFailedError(
-        "PostgreSQL refuses to run as root: add a user named postgres, or run as another user"
-    )
+    raise ServerFailedError("PostgreSQL refuses to run as root: add a user named postgres, or run as another user")
 
 
 def _temporary_root(owner: pwd.struct_passwd | None) -> str:
