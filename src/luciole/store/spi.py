@@ -230,8 +230,8 @@ class CatalogStore(Protocol):
 
         A new one gets its id from `first_id`, `first_id + 1`, … by its position. An unchanged one stays as it is,
         cursor included. A changed one gets a new version, its cursor recomputed to the given first fire time (never
-        before one already planned), and its unfired entries of the future are withdrawn. A paused one stays paused. None
-        where the name belongs to another owner (nothing of that row changed), or exists and `replace` is False.
+        before one already planned), and its unfired entries of the future are withdrawn. A paused one stays paused.
+        None where the name belongs to another owner (nothing of that row changed), or exists and `replace` is False.
         """
         ...
 
