@@ -63,7 +63,7 @@ def _base36(number: int) -> str:
     return f"-{digits}" if number < 0 else digits
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IdSegment:
     """A run of ids that only its taker uses: `first` to `first + count - 1`."""
 
