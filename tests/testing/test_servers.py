@@ -38,7 +38,7 @@ def test_a_committed_row_and_the_port_survive_a_crash(postgres: PostgresServer, 
 
 def test_a_wrong_password_is_refused(postgres: PostgresServer) -> None:
     stranger = postgres.dsn.replace(urlsplit(postgres.dsn).password or "", "guess")
-    with pytest.raises(servers.ServerFailedError, match="password authentication failed"):
+    with pytest.raises(servers.ServerFailed, match="password authentication failed"):
         postgres.execute("SELECT 1", stranger)
 
 
@@ -47,7 +47,7 @@ def test_the_server_is_never_root(postgres: PostgresServer) -> None:
 
 
 def test_a_statement_that_fails_says_why(postgres: PostgresServer) -> None:
-    with pytest.raises(servers.ServerFailedError, match='relation "nowhere" does not exist'):
+    with pytest.raises(servers.ServerFailed, match='relation "nowhere" does not exist'):
         postgres.execute("SELECT * FROM nowhere")
 
 

@@ -25,6 +25,8 @@ from types import TracebackType
 from typing import Literal, Self
 from urllib.parse import urlsplit
 
+from luciole.errors import Unavailable
+
 PORT_TRIES_MAX = 5
 START_MAX_S = 60
 
@@ -59,8 +61,10 @@ Origin = Literal["wheel", "system"]
 StopMode = Literal["smart", "fast", "immediate"]
 
 
-class ServerFailedError(RuntimeError):
+class ServerFailed(Unavailable):
     """A server of our own did not do what it was told; the message ends with what it said."""
+
+    code = "server_failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +159,7 @@ class PostgresServer:
     def datadir(self) -> Path:
         """Where the server keeps its data."""
         if self._folder is None:
-            raise ServerFailedError("the server was never started: call start()")
+            raise ServerFailed("the server was never started: call start()")
         return self._folder / "data"
 
     @property
@@ -175,7 +179,7 @@ class PostgresServer:
         """Start the server and wait until it answers; the first time, make its folder.
 
         Raises:
-            ServerFailedError: it could not be made, or it does not answer.
+            ServerFailed: it could not be made, or it does not answer.
         """
         if self._folder is None:
             self._make()
@@ -183,7 +187,7 @@ class PostgresServer:
             port = self._port or free_port()
             try:
                 self._ctl("start", "-l", f"{self.datadir.parent}/log", "-t", str(START_MAX_S), "-o", f"-p {port}")
-            except ServerFailedError:  # Someone may have taken the port between our look and the server's.
+            except ServerFailed:  # Someone may have taken the port between our look and the server's.
                 if self._port or not tries_left:
                     raise
             else:
@@ -199,7 +203,7 @@ class PostgresServer:
         if self._folder is None:
             return
         if self.pid is not None:
-            with suppress(ServerFailedError):  # It may have died by itself.
+            with suppress(ServerFailed):  # It may have died by itself.
                 self.stop("immediate")
         shutil.rmtree(self._folder)
         self._folder, self._port = None, 0
@@ -285,7 +289,7 @@ class PostgresServer:
         if done.returncode:
             log = self._folder and self._folder / "log"
             last = log.read_text(encoding="utf-8", errors="replace")[-2000:] if log and log.exists() else ""
-            raise ServerFailedError(f"{program} of PostgreSQL {self.version} failed: {done.stderr.strip()}\n{last}")
+            raise ServerFailed(f"{program} of PostgreSQL {self.version} failed: {done.stderr.strip()}\n{last}")
         return done.stdout.strip()
 
     def _spawn(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -310,7 +314,7 @@ def _unprivileged_user() -> pwd.struct_passwd | None:
     for name in ("postgres", "_postgres", "nobody"):
         with suppress(KeyError):
             return pwd.getpwnam(name)
-    raise ServerFailedError("PostgreSQL refuses to run as root: add a user named postgres, or run as another user")
+    raise ServerFailed("PostgreSQL refuses to run as root: add a user named postgres, or run as another user")
 
 
 def _temporary_root(owner: pwd.struct_passwd | None) -> str:

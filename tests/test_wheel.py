@@ -1,0 +1,61 @@
+"""What is published works in an empty environment: the wheel is complete, and nothing else is in it."""
+
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests import imports
+
+ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy of what the tree holds."""
+    tree = tmp_path_factory.mktemp("tree")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree)
+    shutil.copytree(ROOT / "src", tree / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", "dist"]
+    subprocess.run(build, cwd=tree, check=True, capture_output=True)
+    (built,) = (tree / "dist").glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment that holds the wheel and what it depends on, without extras."""
+    folder = tmp_path_factory.mktemp("environment")
+    uv = shutil.which("uv")
+    venv.create(folder, with_pip=not uv)
+    found = folder / "bin" / "python"
+    install = [uv, "pip", "install", "--python", str(found)] if uv else [str(found), "-m", "pip", "install"]
+    subprocess.run([*install, "--quiet", str(wheel)], check=True)
+    return found
+
+
+def test_the_wheel_holds_each_file_of_the_package_and_nothing_else(wheel: Path) -> None:
+    files = (path for path in (ROOT / "src" / "luciole").rglob("*") if path.is_file())
+    ours = {str(path.relative_to(ROOT / "src")) for path in files if "__pycache__" not in path.parts}
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert "luciole/py.typed" in packed
+    assert packed == ours
+
+
+def test_the_wheel_carries_its_licence_and_its_command(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        notes = {Path(name).name: name for name in archive.namelist() if ".dist-info/" in name}
+        assert "luciole = luciole.cli:main" in archive.read(notes["entry_points.txt"]).decode()
+    assert "LICENSE" in notes
+
+
+def test_each_module_imports_without_extras_or_names_the_one_it_needs(python: Path) -> None:
+    found = imports.failures(imports.modules(), python=python)
+    assert {name: text for name, text in found.items() if not text.startswith("MissingExtra: ")} == {}
