@@ -54,3 +54,6 @@ CONFLICT_TRIES_MAX: Final = 8
 SLOTS_MAX: Final = 100_000
 SESSIONS_MAX: Final = 10_000
 NODES_MAX: Final = 1_000
+
+#: Frames that wait in one direction of an in-process connection before its sender waits.
+LOCAL_FRAMES_MAX: Final = 64

@@ -1,0 +1,1 @@
+"""The server end of executors: sessions, dispatch and reports."""
