@@ -280,6 +280,13 @@ class ReadStore(Protocol):
         """Return one execution with its recorded attempts, None when there is none."""
         ...
 
+    async def execution_states(self, keys: Sequence[ExecutionKey]) -> tuple[ExecutionState | None, ...]:
+        """Return the state of each execution, in order (None: no such execution); at most `limits.PAGE_MAX` keys.
+
+        One statement however many keys: what a crowd that waits for results asks again and again.
+        """
+        ...
+
     async def find_request(self, namespace: str, key: str) -> ExecutionKey | None:
         """Return the execution that a request key names."""
         ...
@@ -290,6 +297,10 @@ class ReadStore(Protocol):
 
     async def list_jobs(self, namespace: str | None, *, limit: int) -> tuple[JobView, ...]:
         """Return the latest version of each handler's job, ordered by (namespace, handler)."""
+        ...
+
+    async def cluster(self, *, node_ttl_us: int) -> Cluster:
+        """Return the nodes seen within `node_ttl_us` and every lease, as `beat` does, without being a node."""
         ...
 
     async def backlog(self) -> Backlog:
