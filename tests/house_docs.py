@@ -1,7 +1,7 @@
 """House rules of the pages: links lead somewhere, commands exist, invariants are guarded by tests."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -57,11 +57,11 @@ def make_targets(root: Path) -> Iterator[str]:
                 yield f"{page.relative_to(root)}: make {name}: no such target"
 
 
-def luciole_commands(root: Path, known: set[str]) -> Iterator[str]:
+def luciole_commands(root: Path, is_command: Callable[[str], bool]) -> Iterator[str]:
     """Each `luciole` that a page speaks of is a command."""
     for page in pages(root):
-        for name in _commands(page, "luciole"):
-            if name not in known:
+        for name in sorted(set(_commands(page, "luciole"))):
+            if not is_command(name):
                 yield f"{page.relative_to(root)}: luciole {name}: no such command"
 
 
