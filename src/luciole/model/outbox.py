@@ -28,6 +28,7 @@ class Entry(NamedTuple):
     due_us: Instant
     priority: int
     attempt: int  #: the token of the attempt to deliver next, or of the one under way (from 1)
+    failures: int  #: attempts that failed or timed out by themselves: what a retry limit counts
     job_id: JobId
     flags: int  #: bits of `EntryFlag`
     state: EntryState = EntryState.HELD
@@ -70,7 +71,8 @@ class Report(NamedTuple):
 class Settlement(NamedTuple):
     """A report after the retry decision: what one guarded write does to an execution and its entry.
 
-    A terminal `state` deletes the entry. READY, HELD or RETRY_WAIT make attempt + 1 due at `due_us`;
+    A terminal `state` deletes the entry. READY or RETRY_WAIT make attempt + 1 due at `due_us` as a READY entry,
+    with one failure more when the outcome is FAILED or TIMED_OUT, and one loss more when `counts_loss`;
     PARKED keeps the entry aside. An attempt that did not succeed leaves a row of its own.
     """
 

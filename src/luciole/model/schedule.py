@@ -7,7 +7,7 @@ from luciole import limits
 from luciole.errors import InvalidValue
 from luciole.model.ids import JobId, ScheduleId, Shard, TriggerId
 from luciole.model.instant import Instant
-from luciole.model.job import JobSpec, Misfire, Overlap
+from luciole.model.job import EntryFlag, JobSpec, Misfire, Overlap
 
 
 class ScheduleState(StrEnum):
@@ -94,7 +94,7 @@ class Cursor:
     due_us: Instant  #: fire time + jitter
     trigger_id: TriggerId
     job_id: JobId
-    policy_id: int  #: an interned `Policy`, see `pack_policy`
+    policy_id: int  #: the `Policy`, and what entries inherit from the job, see `pack_policy`
 
     def advance(self, fire_us: Instant, due_us: Instant) -> "Cursor":
         """Return the cursor moved forward to its next fire time."""
@@ -123,14 +123,26 @@ _MISFIRE_CODES = (Misfire.FIRE_ONCE, Misfire.SKIP, Misfire.CATCH_UP)
 _OVERLAPS = (Overlap.ALLOW, Overlap.FORBID, Overlap.QUEUE_ONE, Overlap.REPLACE)
 
 
-def pack_policy(policy: Policy) -> int:
-    """Return a policy as one integer of at most 62 bits: overlap (2 bits), misfire (2), limit (10), lateness in ms."""
-    late_ms = min(policy.misfire_after_us // limits.MS_US, (1 << 48) - 1)
+#: Widths of the parts of a packed policy, lowest bits first.
+_LATE_BITS = 40
+_PRIORITY_SHIFT = 14 + _LATE_BITS
+_AT_MOST_ONCE = 1 << _PRIORITY_SHIFT + 4
+
+
+def pack_policy(policy: Policy, job: JobSpec) -> int:
+    """Return a policy, and what entries inherit from the job, as one integer of 59 bits.
+
+    Overlap (2 bits), misfire (2), limit (10), lateness in ms (40), priority (4), at-most-once (1): with it the
+    planner needs no look at the job.
+    """
+    late_ms = min(policy.misfire_after_us // limits.MS_US, (1 << _LATE_BITS) - 1)
     return (
         _OVERLAPS.index(policy.overlap)
         | _MISFIRE_CODES.index(policy.misfire) << 2
         | policy.catch_up_limit << 4
         | late_ms << 14
+        | job.priority << _PRIORITY_SHIFT
+        | (_AT_MOST_ONCE if job.at_most_once else 0)
     )
 
 
@@ -141,11 +153,20 @@ def unpack_policy(policy_id: int) -> Policy:
         InvalidValue: no policy packs to this number.
     """
     misfire = policy_id >> 2 & 3
-    if policy_id < 0 or misfire >= len(_MISFIRE_CODES):
+    if not 0 <= policy_id < _AT_MOST_ONCE << 1 or misfire >= len(_MISFIRE_CODES):
         raise InvalidValue(f"policy: {policy_id} is not one that this version knows")
     return Policy(
         overlap=_OVERLAPS[policy_id & 3],
         misfire=_MISFIRE_CODES[misfire],
         catch_up_limit=policy_id >> 4 & 1023,
-        misfire_after_us=(policy_id >> 14) * limits.MS_US,
+        misfire_after_us=(policy_id >> 14 & (1 << _LATE_BITS) - 1) * limits.MS_US,
     )
+
+
+def unpack_entry_traits(policy_id: int) -> tuple[OverlapCode, int, int]:
+    """Return what a packed policy says of the entries: overlap, priority, and bits of `EntryFlag`."""
+    overlap = OverlapCode(policy_id & 3)
+    flags = int(EntryFlag.AT_MOST_ONCE) if policy_id & _AT_MOST_ONCE else 0
+    if overlap in {OverlapCode.QUEUE_ONE, OverlapCode.REPLACE}:
+        flags |= EntryFlag.RELEASES
+    return overlap, policy_id >> _PRIORITY_SHIFT & 15, flags

@@ -132,7 +132,10 @@ class Confirm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beat:
-    """One heartbeat a session, with all attempts of this node that the executor still holds."""
+    """One heartbeat a session, with all attempts that the executor still holds, whichever node delivered them.
+
+    So a shard's new holder learns what runs, and leaves it alone.
+    """
 
     held: tuple[Held, ...]
 
