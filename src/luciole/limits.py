@@ -57,3 +57,10 @@ NODES_MAX: Final = 1_000
 
 #: Frames that wait in one direction of an in-process connection before its sender waits.
 LOCAL_FRAMES_MAX: Final = 64
+#: Handlers that one executor knows.
+HANDLERS_MAX: Final = 10_000
+#: Reports that wait for confirmation before an executor asks for no more work.
+UNCONFIRMED_MAX: Final = 10_000
+#: One frame of the executor protocol; more is split over several.
+FRAME_BYTES_MAX: Final = 8 * 1_048_576
+FRAME_MESSAGES_MAX: Final = 10_000

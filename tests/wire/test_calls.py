@@ -26,6 +26,23 @@ def collect(first: int, /, *rest: int, **named: str) -> list[Any]:
     return [first, rest, named]
 
 
+@dataclass
+class Reading:
+    degrees: float
+
+
+@dataclass(slots=True)
+class Moody:
+    """Something that raises when it is read."""
+
+    mood: int
+
+    def __getattribute__(self, name: str) -> Any:  # noqa: ANN401
+        if name == "mood":
+            raise LookupError("not today")
+        return object.__getattribute__(self, name)
+
+
 CHARGE = CallCodec("charge", charge)
 COLLECT = CallCodec("collect", collect)
 
@@ -71,6 +88,8 @@ def test_a_result_comes_back_with_its_type() -> None:
         (("\ud800",), {}, "has no JSON form"),
         ((float("nan"),), {}, "NaN"),
         (([1, {"a": float("inf")}],), {}, "NaN and infinity"),
+        ((Reading(float("nan")),), {}, "NaN and infinity"),
+        ((Moody(1),), {}, "has no JSON form: not today"),
     ],
 )
 def test_a_call_that_can_not_travel_is_refused(args: tuple[Any, ...], kwargs: dict[str, Any], seen: str) -> None:
@@ -123,3 +142,11 @@ def test_an_annotation_that_can_not_travel_is_refused_at_definition() -> None:
         CallCodec("handler", handler).check()
     CHARGE.check()
     COLLECT.check()
+
+
+def test_a_type_that_can_not_travel_is_found_inside_others() -> None:
+    def handler(sessions: list[dict[str, Session | None]]) -> None:
+        del sessions
+
+    with pytest.raises(InvalidValue, match="'sessions' is a Session"):
+        CallCodec("handler", handler).check()

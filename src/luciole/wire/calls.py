@@ -36,6 +36,11 @@ class CallCodec:
         self.name = name
         self.function = function
         self.signature = inspect.signature(function)
+        # Without defaults, stars and keyword-only ones, the decoded fields are the arguments as they stand.
+        self._flat = all(
+            parameter.kind in _POSITIONAL and parameter.default is parameter.empty
+            for parameter in self.signature.parameters.values()
+        )
 
     def encode(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
         """Return the payload of a call.
@@ -48,7 +53,7 @@ class CallCodec:
             given = self.signature.bind(*args, **kwargs).arguments
         except TypeError as problem:
             raise InvalidPayload(f"{self.name}: {problem}; its parameters are {self.signature}") from None
-        payload = self._bytes(given, "argument")
+        payload = self._bytes(given, "an argument")
         if len(payload) > limits.PAYLOAD_BYTES_MAX:
             raise PayloadTooLarge(
                 f"{self.name}: the arguments take {len(payload):,} bytes, over {limits.PAYLOAD_BYTES_MAX:,}; "
@@ -66,6 +71,8 @@ class CallCodec:
             given = self._decoder.decode(payload or b"{}")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
             raise InvalidPayload(f"{self.name}: the payload does not fit its parameters: {problem}") from None
+        if self._flat:
+            return msgspec.structs.astuple(given), {}
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         by_name = False
@@ -90,7 +97,7 @@ class CallCodec:
             InvalidPayload: it has no JSON form.
             PayloadTooLarge: it is over `limits.RESULT_BYTES_MAX`.
         """
-        encoded = self._bytes(result, "result")
+        encoded = self._bytes(result, "the result")
         if len(encoded) > limits.RESULT_BYTES_MAX:
             raise PayloadTooLarge(
                 f"{self.name}: the result takes {len(encoded):,} bytes, over {limits.RESULT_BYTES_MAX:,}; "
@@ -117,13 +124,17 @@ class CallCodec:
         Raises:
             InvalidValue: the message names the parameter and its type.
         """
+        try:
+            self._hints  # noqa: B018 - reading it resolves them
+        except (NameError, AttributeError, TypeError) as problem:
+            raise InvalidValue(f"{self.name}: an annotation can't be resolved: {problem}") from None
         for name in self.signature.parameters:
             _check_type(f"{self.name}: parameter {name!r}", self._hints.get(name, Any))
         _check_type(f"{self.name}: the result", self._hints.get("return", Any))
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
-        return get_type_hints(self.function, include_extras=True)
+        return get_type_hints(inspect.unwrap(self.function), include_extras=True)
 
     @cached_property
     def _decoder(self) -> msgspec.json.Decoder[Any]:
@@ -148,28 +159,51 @@ class CallCodec:
     def _bytes(self, value: object, what: str) -> bytes:
         try:
             encoded = msgspec.json.encode(value)
-        except (TypeError, ValueError, OverflowError, RecursionError) as problem:
-            raise InvalidPayload(f"{self.name}: an {what} has no JSON form: {problem}".replace("an r", "a r")) from None
-        if b"null" in encoded and _has_no_number(value):
+            lost = b"null" in encoded and _has_no_number(value)
+        except Exception as problem:  # noqa: BLE001 - a property of the user's own object may raise anything
+            text = str(problem).encode("utf-8", "backslashreplace").decode()
+            raise InvalidPayload(f"{self.name}: {what} has no JSON form: {text or type(problem).__name__}") from None
+        if lost:
             raise InvalidPayload(f"{self.name}: NaN and infinity have no JSON form; pass None or a text")
         return encoded
 
 
 def _check_type(what: str, hint: Any) -> None:  # noqa: ANN401 - any annotation
     try:
-        info = msgspec.inspect.type_info(hint)
+        custom = _custom(msgspec.inspect.type_info(hint))
     except TypeError as problem:
         raise InvalidValue(f"{what} can't travel as JSON: {problem}") from None
-    if isinstance(info, msgspec.inspect.CustomType):
-        raise InvalidValue(f"{what} is a {info.cls.__name__}, which has no JSON form; pass an id or plain data")
+    if custom is not None:
+        raise InvalidValue(f"{what} is a {custom.__name__}, which has no JSON form; pass an id or plain data")
+
+
+def _custom(info: object) -> type | None:
+    """Return a type somewhere inside that has no JSON form."""
+    rest: list[object] = [info]
+    seen: set[int] = set()
+    while rest:
+        one = rest.pop()
+        if id(one) in seen:  # A type may contain itself.
+            continue
+        seen.add(id(one))
+        if isinstance(one, msgspec.inspect.CustomType):
+            return one.cls
+        if isinstance(one, list | tuple):
+            rest += one
+        elif isinstance(one, msgspec.inspect.Type | msgspec.inspect.Field):
+            rest += (getattr(one, name) for name in one.__struct_fields__)
+    return None
 
 
 def _has_no_number(value: object) -> bool:
     """Tell whether a NaN or an infinity hides in a value, which JSON would silently turn into null."""
-    if isinstance(value, float):
-        return not math.isfinite(value)
-    if isinstance(value, Mapping):
-        return any(map(_has_no_number, value.values()))
-    if isinstance(value, list | tuple | set | frozenset):
-        return any(map(_has_no_number, value))
+    rest = [msgspec.to_builtins(value)]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, float) and not math.isfinite(one):
+            return True
+        if isinstance(one, dict):
+            rest += one.values()
+        elif isinstance(one, list | tuple):
+            rest += one
     return False
