@@ -49,7 +49,9 @@ class AttemptOutcome(StrEnum):
     TIMED_OUT = "timed_out"
     CANCELLED = "cancelled"
     LOST = "lost"  #: its executor is gone
-    RETURNED = "returned"  #: handed back before the handler started (drain); counts as no attempt
+    #: Handed back (drain): counts as no failure. With `started_us` the handler was interrupted, which an
+    #: at-most-once execution can't survive; without it the handler never started.
+    RETURNED = "returned"
     UNKNOWN_HANDLER = "unknown_handler"
 
 

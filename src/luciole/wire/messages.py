@@ -57,6 +57,7 @@ class Welcome:
     now_us: Instant  #: the store's clock, as the node knows it
     session_ttl_us: int  #: told nothing for so long, each end gives the session up
     peers: tuple[str, ...] = ()  #: addresses of the other live nodes
+    kept: tuple[tuple[ExecutionKey, int], ...] = ()  #: see `BeatAnswer.kept`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,10 +143,19 @@ class Beat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeatAnswer:
-    """The node heard the heartbeat; by it the executor's session lease runs anew."""
+    """The node heard the heartbeat; by it the executor's session lease runs anew.
+
+    An attempt lives by the lease of the session that delivered it. When that session is gone, the attempt lives on
+    only if another node names it in `kept` before the old lease is over; else the executor ends it and reports it
+    lost, because its first node may be alive behind a cut and may have given it to somebody else.
+    """
 
     now_us: Instant
     peers: tuple[str, ...] = ()
+    #: Announced attempts, `(key, attempt)`, that another session delivered and that are this node's now: it holds
+    #: their shard and their token is the current one. Those with an old token are answered with `Cancel`; those of
+    #: shards that this node does not hold are left to their holder.
+    kept: tuple[tuple[ExecutionKey, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
