@@ -24,9 +24,12 @@ ERROR_TEXT_LENGTH_MAX: Final = 8_192
 PROGRESS_LENGTH_MAX: Final = 1_000
 
 CRON_LENGTH_MAX: Final = 256
+#: The canonical text of a trigger: an expression with its zone, bounds and policies.
+TRIGGER_LENGTH_MAX: Final = 2_048
 
 #: A segment of ids that a client takes at once.
 ID_SEGMENT: Final = 1_024
+ID_SEGMENT_MAX: Final = 1_000_000
 
 DUE_MAX: Final = 10_000
 PLAN_BATCH_MIN: Final = 200

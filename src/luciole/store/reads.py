@@ -1,6 +1,7 @@
 """Filters, pages and rows of the read-only verbs."""
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Generic, TypeVar
 
 from luciole import limits
@@ -10,6 +11,22 @@ from luciole.model.instant import Instant
 from luciole.model.schedule import Reason, ScheduleState
 
 RowT = TypeVar("RowT")
+
+OPEN_STATES = frozenset(state for state in ExecutionState if not state.terminal)
+TROUBLED_STATES = frozenset(
+    {
+        ExecutionState.PARKED,
+        ExecutionState.FAILED,
+        ExecutionState.TIMED_OUT,
+        ExecutionState.LOST,
+        ExecutionState.QUARANTINED,
+    }
+)
+
+#: Parked executions that `Backlog.keys` names at most.
+SAMPLE_MAX = 10
+#: What `Backlog` counts to.
+COUNT_MAX = limits.PAGE_MAX * 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +62,7 @@ class ExecutionFilter:
 
     With `schedule_id` (0: executions of no schedule) newest fire time first. With states that are all open, or all
     troubled (failed, timed out, lost, quarantined, parked), newest first from their small tables. Otherwise in key
-    order: a full listing for programs.
+    order: a full listing for programs. `listing_of` says which of them a filter asks for.
     """
 
     schedule_id: ScheduleId | None = None
@@ -86,3 +103,23 @@ class Backlog:
     oldest_ready_us: Instant | None
     parked: int
     keys: tuple[ExecutionKey, ...] = ()  #: a sample of parked executions
+
+
+class Listing(Enum):
+    """The orders in which executions are listed."""
+
+    BY_SCHEDULE = "schedule"  #: one schedule (or none): fire time, shard, part, all descending
+    OPEN = "open"  #: fire time, shard, schedule, part, all descending
+    TROUBLED = "troubled"  #: when it ended or was parked, then the key, all descending
+    BY_KEY = "key"  #: ascending
+
+
+def listing_of(query: ExecutionFilter) -> Listing:
+    """Return the order that a filter asks for."""
+    if query.schedule_id is not None:
+        return Listing.BY_SCHEDULE
+    if query.states and query.states <= TROUBLED_STATES:
+        return Listing.TROUBLED
+    if query.states and query.states <= OPEN_STATES:
+        return Listing.OPEN
+    return Listing.BY_KEY

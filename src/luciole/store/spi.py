@@ -3,7 +3,13 @@
 Rules for all verbs. Each is one transaction, atomic or read-only, and leaves nothing half done. Each may raise
 `StoreUnavailable` (nothing was written; wait and repeat), and a writing one `OutcomeUnknown` (the connection broke
 in the commit; repeat the same call, which is always safe) and `StoreFull`. Batches are bounded by `limits`;
-a longer one raises `InvalidValue`. Instants are microseconds UTC by the store's clock.
+a longer one raises `InvalidValue`, and so does a shard that the store doesn't have; `store.bounds` holds these
+checks for all stores. Instants are microseconds UTC by the store's clock. Batches act as if their rows came one
+by one, in order; a shard or a key named twice counts once in an answer that is a set.
+
+A lease holds while `now < expires_us`. A free one has no holder and `expires_us` 0; its fence stays. Payloads and
+results are opaque bytes (I8). Texts that somebody else wrote (errors, reasons, progress, result types) are kept by
+`bounds.stored_text`: cut to their bound, with U+FFFD for what no database can hold; they never make a verb fail.
 """
 
 from collections.abc import Sequence
@@ -75,7 +81,8 @@ class PlanStore(Protocol):
     async def due_cursors(self, shards: Sequence[Shard], before_us: Instant, *, limit: int) -> DueBatch:
         """Return cursors of active schedules with `due_us <= before_us`, the most overdue first. Read-only.
 
-        `limit` bounds the whole answer (at most `limits.DUE_MAX`); no shard starves: it is spread over them.
+        `limit` bounds the whole answer (at most `limits.DUE_MAX`); no shard starves: each gets an equal share, at
+        least one, before any gets more. What comes back of a shard is a prefix of its order (due time, id).
         Cost does not depend on history nor on the number of schedules that are not due.
         """
         ...
@@ -95,15 +102,26 @@ class PlanStore(Protocol):
         is checked inside the transaction after any lock wait (I3). Safe to repeat: a cursor moves only while
         (fire_us, revision) are the expected ones, and an execution that exists brings no second entry (I1).
 
+        Fires and ledger rows of a move are decided in the order of their times. Under queue_one and replace the
+        entries carry `EntryFlag.RELEASES`, whatever `flags` says, and only behind such entries may one wait: behind
+        an open one of an earlier policy, which could never release it, a fire becomes a ledger row. Replace
+        cancels as `request_cancel` does. A ledger row extends the schedule's newest one when the reason is the
+        same and no fire time between them became an execution. An exhausted schedule's cursor stands 1 us after
+        its last fire time.
+
         Returns:
             What was created, what lost its race, and the shards whose fence was refused.
+
+        Raises:
+            InvalidValue: a schedule comes twice, a move does not go forward, or its fires are not ascending inside
+                its step. Nothing was written.
         """
         ...
 
     async def park_schedules(self, leases: Sequence[Lease], parked: Sequence[tuple[ScheduleId, Shard, str]]) -> int:
         """Stop schedules that the engine can't read, each with its reason (I7); return how many.
 
-        Guarded (I3), safe to repeat.
+        Guarded (I3), safe to repeat: only active ones count, the others stay as they are.
         """
         ...
 
@@ -114,8 +132,9 @@ class OutboxStore(Protocol):
     async def ready_entries(self, shards: Sequence[Shard], before_us: Instant, *, limit: int) -> ReadyBatch:
         """Return READY entries with `due_us <= before_us`, top priority first in each shard, and cancels.
 
-        Read-only. `limit` bounds the entries of each shard. Entries under way are still READY when they came from
-        here: the caller knows what it holds and skips it.
+        Read-only. `limit` (at most `limits.HELD_MAX`) bounds the entries, and the cancels, of each shard; shards
+        come in order. Entries under way are still READY when they came from here: the caller knows what it holds
+        and skips it. One whose end was asked for is among the cancels only, whatever its state (key order).
         """
         ...
 
@@ -133,28 +152,37 @@ class OutboxStore(Protocol):
     ) -> tuple[ExecutionKey, ...]:
         """Record deliveries before they are sent; return the keys that may be sent. Guarded (I3), safe to repeat.
 
-        A delivery is recorded only while its attempt is the entry's current one, nobody asked for its end, and
-        the same attempt was not recorded for another executor.
+        A delivery is recorded only while the entry is HELD or READY, its attempt the current one, nobody asked for
+        its end, and the same attempt was neither recorded nor marked running for another executor.
         """
         ...
 
     async def settle(self, settlements: Sequence[Settlement]) -> tuple[Settled, ...]:
         """Write the outcomes of attempts: executions, entries, attempt rows, released successors; one transaction.
 
-        Each is guarded by its attempt token alone (I5) and may come from any node. The same settlement again is
-        CONFIRMED, an old token REFUSED. With `releases`, the oldest WAITING entry of the schedule becomes READY
-        in the same transaction, and can't be missed by a plan that commits at the same time.
+        Each is guarded by its attempt token alone (I5) and may come from any node. The same settlement again (one
+        whose attempt is recorded with the same outcome) is CONFIRMED, any other token REFUSED. One that does not
+        end the execution makes attempt + 1 the current one, PARKED included, and no delivery of that is recorded.
+        With `releases`, a terminal one makes the first WAITING entry of the schedule (by key) READY in the same
+        transaction, and bumps the cursor's revision, so that a plan at the same moment can't miss it.
 
         Returns:
             One answer for each settlement, in order.
+
+        Raises:
+            InvalidValue: a state is neither terminal nor READY, RETRY_WAIT or PARKED. Nothing was written.
         """
         ...
 
     async def mark_running(self, running: Sequence[Running]) -> tuple[ExecutionKey, ...]:
         """Record that attempts run (state, start, executor, progress); safe to repeat.
 
+        Only where `record_deliveries` would allow it, but for an end that was asked for. Progress None leaves
+        what is there.
+
         Returns:
-            The keys to cancel: their end was asked for, or the attempt is not the current one any more.
+            The keys to cancel: their end was asked for, or the attempt is not the current one any more, or is
+            another executor's.
         """
         ...
 
@@ -166,20 +194,28 @@ class ExecutionStore(Protocol):
         """Make executions and their entries durable, in one transaction; answers in order.
 
         Repeatable where a request carries a key: the existing execution is returned. The same request id and
-        fire time again is the same execution too.
+        fire time again is the same execution too (so one without a key is repeatable when its `fire_us` is given).
+        It is due at its fire time, and never before now + `delay_us`. That the job exists is not checked.
+
+        Raises:
+            InvalidValue: a field is over a bound, or `schedule_id` is given: overlap is decided by
+                `trigger_schedule`. Nothing was written.
+            PayloadTooLarge: a payload is. Nothing was written.
         """
         ...
 
     async def trigger_schedule(self, request: EnqueueRequest) -> Enqueued | None:
-        """Create a manual execution of a schedule (`request.schedule_id`), deciding overlap under the cursor's lock.
+        """Create an execution of a schedule by request (a manual run, a replay, a backfill): `request.schedule_id`.
 
-        Bumps the cursor's revision, so that a plan at the same moment can't miss it.
+        Overlap is decided under the cursor's lock by the rules of `commit_plan`, whatever the schedule's state
+        unless it is deleted. Bumps the cursor's revision, so that a plan at the same moment can't miss it.
+        Repeatable as `enqueue` is.
 
         Returns:
             The execution (WAITING with queue_one and replace when another is open), or None: overlap forbids it.
 
         Raises:
-            NotFound: there is no such schedule.
+            NotFound: there is no such schedule in the request's shard.
         """
         ...
 
@@ -187,7 +223,8 @@ class ExecutionStore(Protocol):
         """Ask for the end of executions, durably.
 
         A waiting or parked one is CANCELLED at once; another open one when its holder or executor hears of it.
-        Safe to repeat.
+        The end of a parked one releases its successor as `settle` does. Safe to repeat; at most
+        `limits.PAGE_MAX` keys.
 
         Returns:
             The state of each afterwards (None: no such execution), in order.
@@ -203,11 +240,13 @@ class ExecutionStore(Protocol):
     ) -> Page[ExecutionKey]:
         """Delete terminal executions that finished before an instant, walking a shard in key order.
 
-        Looks at no more than `limit` executions from `after` on and deletes what qualifies, attempts, request
-        keys and ledger rows with them. Open ones stay, whatever their age.
+        Looks at no more than `limit` executions from `after` on and deletes what qualifies, attempts and request
+        keys with them. Open ones stay, whatever their age. The call that reaches the shard's end deletes up to
+        `limit` of its ledger rows whose range ended before the instant, in key order.
 
         Returns:
-            The deleted keys, and where to go on (None: the shard's end was reached).
+            The deleted keys, and where to go on: the text of the last key that was looked at (None: the shard's
+            end was reached, there were fewer than `limit`).
         """
         ...
 
@@ -229,9 +268,18 @@ class CatalogStore(Protocol):
         """Insert or update schedules by (namespace, name), in one transaction; ids in order.
 
         A new one gets its id from `first_id`, `first_id + 1`, … by its position. An unchanged one stays as it is,
-        cursor included. A changed one gets a new version, its cursor recomputed to the given first fire time (never
-        before one already planned), and its unfired entries of the future are withdrawn. A paused one stays paused.
+        cursor included. A changed one gets a new version and revision, and is withdrawn (see below). With a changed
+        trigger its cursor is set to the given first fire time, and one that was due under the old trigger gets
+        the outcome DISABLED; with the same trigger the cursor stays (a fire that is overdue is not lost by a change
+        of the payload). An instant that has an execution never gets a second one (I1). A paused one stays paused,
+        a parked one is active again, a deleted one is made anew under its old id, whoever owned it.
         None where the name belongs to another owner (nothing of that row changed), or exists and `replace` is False.
+
+        To withdraw: what the planner made ahead for a due time in the future and was never tried (attempt 1) is
+        deleted, execution and entry, and the cursor steps back to the first of these fire times.
+
+        Raises:
+            InvalidValue: a text is too long or can't be kept, or a name comes twice. Nothing was written.
         """
         ...
 
@@ -248,15 +296,16 @@ class CatalogStore(Protocol):
     ) -> bool:
         """Pause, resume (with the next fire time and the ledger rows of the pause) or delete one schedule.
 
-        Happens only while `revision` is the cursor's; False: it moved, read it again. Pausing and deleting
-        withdraw entries that are due in the future. Not started executions that are due stay.
+        Happens only while `revision` is the cursor's; False: it moved or is gone, read it again. Every other state
+        than ACTIVE withdraws as `put_schedules` does; not started executions that are due stay. ACTIVE without a
+        fire time is EXHAUSTED. The name of a deleted one is free for `put_schedules`.
         """
         ...
 
     async def reschedule(self, namespace: str, name_prefix: str, at_us: Instant) -> int:
         """Move the next fire of every active schedule whose name starts so to one instant, in one transaction.
 
-        The verb behind "run this selection at T". Returns how many moved.
+        The verb behind "run this selection at T"; for I2 it counts as an edit. Returns how many moved.
         """
         ...
 
@@ -265,11 +314,11 @@ class ReadStore(Protocol):
     """Read-only pages for people and programs. Costs are bounded by the page, never by the history."""
 
     async def list_schedules(self, query: ScheduleFilter) -> Page[ScheduleView]:
-        """Return schedules ordered by (namespace, name)."""
+        """Return schedules ordered by (namespace, name), compared by code point."""
         ...
 
     async def get_schedule(self, namespace: str, name: str) -> ScheduleView | None:
-        """Return one schedule, None when there is none."""
+        """Return one schedule, None when there is none or it is deleted."""
         ...
 
     async def list_executions(self, query: ExecutionFilter) -> Page[ExecutionView]:
