@@ -67,3 +67,16 @@ UNCONFIRMED_MAX: Final = 10_000
 #: One frame of the executor protocol; more is split over several.
 FRAME_BYTES_MAX: Final = 8 * 1_048_576
 FRAME_MESSAGES_MAX: Final = 10_000
+
+#: One transaction on SQLite: a longer one would keep other processes out.
+SQLITE_TRANSACTION_MAX_US: Final = 50 * MS_US
+#: A process that wants to write waits so long for the others, in spread pauses that double.
+SQLITE_BUSY_US: Final = 5 * SECOND_US
+SQLITE_BUSY_TRIES_MAX: Final = 10_000
+SQLITE_BUSY_PAUSE_MIN_US: Final = 200
+SQLITE_BUSY_PAUSE_MAX_US: Final = 10 * MS_US
+#: How often somebody who waits for a hint looks whether another process has committed.
+SQLITE_POLL_US: Final = 10 * MS_US
+SQLITE_CACHE_BYTES: Final = 64 * 1_048_576
+SQLITE_CHECKPOINT_PAGES: Final = 4_000
+SQLITE_WAL_KEPT_BYTES: Final = 64 * 1_048_576

@@ -1,0 +1,1 @@
+"""SQLite: the default store, one file, one writer for each process."""

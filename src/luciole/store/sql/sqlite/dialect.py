@@ -1,0 +1,159 @@
+"""SQLite as a dialect: one file, one writer for each process, readers beside it."""
+
+import sqlite3
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
+
+from luciole import limits
+from luciole.errors import Unsupported
+from luciole.model.ids import Shard
+from luciole.runtime.clock import Clock
+from luciole.store.capabilities import Capabilities
+from luciole.store.sql.dialect import Lane
+from luciole.store.sql.hints import Hints
+from luciole.store.sql.migrate import Migration, load_migrations
+from luciole.store.sql.queries import load
+from luciole.store.sql.script import Script, run
+from luciole.store.sql.sqlite import inside
+from luciole.store.sql.sqlite.binding import Prepared, asker
+from luciole.store.sql.sqlite.connecting import Durability, begin_writing, connect
+from luciole.store.sql.sqlite.reader import Reader
+from luciole.store.sql.sqlite.writer import Writer
+
+ParamsT = ParamSpec("ParamsT")
+ResultT = TypeVar("ResultT")
+
+_PACKAGE = "luciole.store.sql.sqlite"
+
+
+class SqliteDialect:
+    """One SQLite file."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        clock: Clock,
+        chance: Callable[[], float],
+        durability: Durability = Durability.FULL,
+    ) -> None:
+        """Make a dialect; `connect` it before use.
+
+        Args:
+            path: the file; it is made when it is missing.
+            clock: the store's clock.
+            chance: returns a random number in [0, 1); it spreads the tries of processes that want to write at once.
+            durability: what survives a power cut.
+
+        Raises:
+            Unsupported: `:memory:` was asked for.
+        """
+        if str(path) in {"", ":memory:"} or str(path).startswith("file:"):
+            raise Unsupported(
+                f"sqlite: {str(path)!r} is no file, and nothing in memory is durable; give a path such as "
+                "'luciole.db', or use the memory store in tests"
+            )
+        self._path = Path(path).absolute()
+        self._clock = clock
+        self._hints = Hints(clock)
+        self._seen_version: int | None = None
+        self._migrations = load_migrations(_PACKAGE)
+        statements = load(_PACKAGE) | {step.name: step.statement for step in self._migrations}
+        self._prepared = {name: Prepared(statement) for name, statement in statements.items()}
+        open_file = partial(connect, self._path, durability)
+        self._writer = Writer(
+            open_file,
+            path=str(self._path),
+            begin=partial(begin_writing, chance=chance, monotonic_us=clock.monotonic_us),
+            monotonic_us=clock.monotonic_us,
+        )
+        # A long page for a person never stands before what planning and delivering read.
+        self._pages = Reader(open_file, path=str(self._path))
+        self._reader = Reader(open_file, path=str(self._path))
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What a store on SQLite can do."""
+        return Capabilities(
+            name="sqlite",
+            durable=True,
+            spans_shards=True,
+            shared=True,
+            remote_hints=True,
+            transactional_enqueue=inside.KINDS,
+            plan_connections=1,
+            plan_batch_max=limits.PLAN_BATCH_MAX,
+        )
+
+    @property
+    def migrates_at_open(self) -> bool:
+        """A file has one owner, so it migrates by itself."""
+        return True
+
+    @property
+    def migrations(self) -> tuple[Migration, ...]:
+        """The numbered files."""
+        return self._migrations
+
+    async def connect(self) -> None:
+        """Open the file; safe to repeat."""
+        await self._writer.open()
+        await self._reader.open()
+        await self._pages.open()
+
+    async def close(self) -> None:
+        """Let what is queued finish, then close; safe to repeat."""
+        await self._pages.close()
+        await self._reader.close()
+        await self._writer.close()
+
+    async def write(
+        self, lane: Lane, script: Callable[ParamsT, Script[ResultT]], *args: ParamsT.args, **kwargs: ParamsT.kwargs
+    ) -> ResultT:
+        """Run a script in the next group commit."""
+        del lane  # There is one writer for all.
+
+        def operation(connection: sqlite3.Connection) -> ResultT:
+            return run(script(*args, **kwargs), asker(connection, self._prepared, self._clock.now_us))
+
+        return cast("ResultT", await self._writer.run(operation))
+
+    async def read(
+        self, lane: Lane, script: Callable[ParamsT, Script[ResultT]], *args: ParamsT.args, **kwargs: ParamsT.kwargs
+    ) -> ResultT:
+        """Run a script on one snapshot, beside the writer."""
+        reader = self._pages if lane is Lane.READ else self._reader
+
+        def operation(connection: sqlite3.Connection) -> ResultT:
+            return run(script(*args, **kwargs), asker(connection, self._prepared, self._clock.now_us))
+
+        return cast("ResultT", await reader.run(operation))
+
+    def hint(self, shards: frozenset[Shard]) -> None:
+        """Wake who waits in this process; other processes see the file change."""
+        self._hints.tell(shards)
+
+    async def wait_hint(self, timeout_us: int) -> frozenset[Shard]:
+        """Wait for a hint of this process, or for a commit of another one."""
+        until_us = self._clock.monotonic_us() + timeout_us
+        while (left_us := until_us - self._clock.monotonic_us()) > 0:
+            heard = await self._hints.wait(min(left_us, limits.SQLITE_POLL_US))
+            if heard is not None:
+                return heard
+            if self._changed_elsewhere():
+                break
+        return frozenset()
+
+    def inside(self, kind: str) -> Any:  # noqa: ANN401 - each kind of connection has a runner of its own type
+        """Return what runs a script in a user's own transaction on this file."""
+        return inside.runner(kind, self._path, self._prepared, self._clock.now_us)
+
+    def _changed_elsewhere(self) -> bool:
+        """Whether another connection has committed since the last look; cheap, and reads no page."""
+        connection = self._writer.idle_connection()
+        if connection is None:
+            return False
+        before, self._seen_version = self._seen_version, connection.execute("PRAGMA data_version").fetchone()[0]
+        return before is not None and before != self._seen_version

@@ -1,0 +1,136 @@
+"""The one writer of a process: it commits whatever is queued now, in one transaction.
+
+A lone caller waits for nothing, a crowd shares one flush to disk. There is no timer: while one group is being
+committed the next one gathers. The queue belongs to the event loop, the connection to one thread at a time.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from luciole.errors import OutcomeUnknown, StoreUnavailable
+from luciole.store.sql.sqlite.failures import meaning
+from luciole.store.sql.sqlite.group import Operation, Outcome, commit_group
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    operation: Operation
+    done: "asyncio.Future[Any]"
+
+
+class Writer:
+    """A queue of operations in front of one connection."""
+
+    def __init__(
+        self,
+        connect: Callable[[], sqlite3.Connection],
+        *,
+        path: str,
+        begin: Callable[[sqlite3.Connection], None],
+        monotonic_us: Callable[[], int],
+    ) -> None:
+        """Make a writer; `open` it before use.
+
+        Args:
+            connect: opens the connection; it is used by one thread at a time.
+            path: the file, for messages.
+            begin: begins a transaction that may write, waiting for other processes within its bound.
+            monotonic_us: a monotonic clock, microseconds.
+        """
+        self._connect = connect
+        self._path = path
+        self._begin = begin
+        self._monotonic_us = monotonic_us
+        self._queue: list[_Waiting] = []
+        self._thread: ThreadPoolExecutor | None = None
+        self._connection: sqlite3.Connection | None = None
+        self._draining: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Open the connection; safe to repeat.
+
+        Raises:
+            StoreUnavailable: the file can't be opened.
+        """
+        if self._thread is None:
+            thread = ThreadPoolExecutor(1, "luciole-sqlite-writer")
+            self._connection = await asyncio.get_running_loop().run_in_executor(thread, self._connect)
+            self._thread = thread
+
+    async def close(self) -> None:
+        """Let everything queued finish, then close; safe to repeat."""
+        while self._draining:
+            await asyncio.wait([self._draining])
+        thread, self._thread = self._thread, None
+        if thread:
+            await asyncio.get_running_loop().run_in_executor(thread, self._disconnect)
+            thread.shutdown()
+
+    async def run(self, operation: Operation) -> Any:  # noqa: ANN401 - it returns what the operation returns
+        """Run an operation in a transaction; return its result once that is durable (I9).
+
+        Who is cancelled while waiting can't know what became of the operation, as with a broken connection.
+        """
+        if self._thread is None:
+            raise StoreUnavailable(f"{self._path}: the store is not open; call `open` first")
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(operation, loop.create_future())
+        self._queue.append(waiting)
+        # No wake-up is lost: the drain looks at the queue and ends within one step of the loop.
+        if self._draining is None:
+            self._draining = loop.create_task(self._drain(), name="luciole-sqlite-writer")
+        return await waiting.done
+
+    def idle_connection(self) -> sqlite3.Connection | None:
+        """Return the connection while no group is under way, for a look that never blocks."""
+        return None if self._draining else self._connection
+
+    async def _drain(self) -> None:
+        try:
+            while self._queue:
+                group = [waiting for waiting in self._queue if not waiting.done.done()]
+                self._queue.clear()
+                outcomes = await self._commit([waiting.operation for waiting in group])
+                undone = []
+                for waiting, outcome in zip(group, outcomes, strict=True):
+                    if outcome is None:
+                        undone.append(waiting)
+                    else:
+                        outcome.tell(waiting.done)
+                self._queue[:0] = undone
+        finally:
+            self._draining = None
+
+    async def _commit(self, operations: Sequence[Operation]) -> Sequence[Outcome | None]:
+        if not operations:
+            return ()
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, self._commit_in_thread, operations)
+        except asyncio.CancelledError:
+            error: BaseException = OutcomeUnknown(f"{self._path}: the program ended in a commit")
+        except Exception as problem:  # noqa: BLE001 - I9: whatever it was, it fails everybody in this group
+            error = problem
+        return [Outcome(error=error)] * len(operations)
+
+    def _commit_in_thread(self, operations: Sequence[Operation]) -> Sequence[Outcome | None]:
+        if self._connection is None:
+            self._connection = self._connect()
+        try:
+            outcomes = commit_group(self._connection, operations, begin=self._begin, monotonic_us=self._monotonic_us)
+        except sqlite3.Error as problem:
+            # It may have seen half of an I/O error; a new connection reads what is really there.
+            self._disconnect()
+            raise meaning(problem, self._path, committing=True) from problem
+        return [
+            Outcome(error=meaning(outcome.error, self._path)) if outcome and outcome.error else outcome
+            for outcome in outcomes
+        ]
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection:
+            connection.close()
