@@ -80,3 +80,18 @@ SQLITE_POLL_US: Final = 10 * MS_US
 SQLITE_CACHE_BYTES: Final = 64 * 1_048_576
 SQLITE_CHECKPOINT_PAGES: Final = 4_000
 SQLITE_WAL_KEPT_BYTES: Final = 64 * 1_048_576
+TRIGGER_LENGTH_MAX: Final = 4_096
+ZONE_LENGTH_MAX: Final = 64
+DURATION_LENGTH_MAX: Final = 64
+INTERVAL_MIN_US: Final = MS_US
+DURATION_MAX_US: Final = 36_600 * DAY_US
+CALENDAR_MONTHS_MAX: Final = 1_200
+CALENDAR_DAYS_MAX: Final = 36_600
+EXPLAINED_MAX: Final = 1_000
+
+#: What the trigger caches keep: parsed triggers, expressions, fields; zones with their policies; next fires.
+TRIGGERS_KEPT: Final = 16_384
+CRON_WALLS_KEPT: Final = 4_096
+CRON_FIELDS_KEPT: Final = 1_024
+TIMELINES_KEPT: Final = 2_048
+NEXT_FIRES_KEPT: Final = 65_536
