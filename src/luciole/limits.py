@@ -36,6 +36,8 @@ PLAN_BATCH_MIN: Final = 200
 PLAN_BATCH_MAX: Final = 2_000
 CATCH_UP_MAX: Final = 1_000  # fits the 10 bits of a packed policy
 ENQUEUE_BATCH_MAX: Final = 1_000
+#: Requests of one client that wait for their statement; further callers wait for room.
+ENQUEUE_QUEUE_MAX: Final = 10_000
 REPORT_BATCH_MAX: Final = 1_000
 DELIVER_BATCH_MAX: Final = 500
 REGISTER_BATCH_MAX: Final = 1_000

@@ -1,0 +1,103 @@
+"""From arguments to an exit code: each command is imported when it is used, each error is one line."""
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from luciole.errors import LucioleError
+
+#: Command -> where it is, and what the overview says of it (so that `luciole --help` imports none of them).
+COMMANDS: dict[str, tuple[str, str]] = {
+    "migrate": ("luciole.cli.migrate:migrate", "Bring the store's schema up to date."),
+    "jobs": ("luciole.cli.jobs:jobs", "List jobs."),
+    "completion": ("luciole.cli.completion:completion", "Print the completion script of a shell."),
+}
+
+_PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):[^@\s]*@")
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names, in the order of the table."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        place, _ = COMMANDS[cmd_name]
+        module, _, name = place.partition(":")
+        try:
+            found = getattr(import_module(module), name)
+        except ModuleNotFoundError as problem:
+            if problem.name is None or not module.startswith(problem.name):
+                raise
+            ctx.fail(f"'{cmd_name}' is not part of this installation")
+        assert isinstance(found, click.Command)
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; for a near miss, say which one was meant."""
+        from luciole.service.checking import nearest  # noqa: PLC0415 - only a mistake needs it
+
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"no such command {args[0]!r}; {nearest(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the overview from the table."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="luciole", message="luciole %(version)s")
+def cli() -> None:
+    """Schedule jobs that fire once each, durably, on the database you already run.
+
+    Start with `luciole demo`, then `luciole up module:app`. The store comes from --dsn or LUCIOLE_DSN.
+    """
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; return its exit code.
+
+    2: the request is wrong. 3: the state does not allow it. 4: something is down; try again. 5: something must be
+    repaired first. 130: interrupted.
+    """
+    color = False if os.environ.get("NO_COLOR") else None
+    try:
+        result = cli.main(args=list(arguments), prog_name="luciole", standalone_mode=False, color=color)
+    except click.ClickException as problem:
+        problem.show()
+        return problem.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except LucioleError as problem:
+        _complain(hide_passwords(str(problem)), color=color)
+        return problem.exit_code
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; nothing more can be flushed at the end either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return result if isinstance(result, int) else 0
+
+
+def hide_passwords(text: str) -> str:
+    """Return a text without the passwords of the addresses in it."""
+    return _PASSWORD.sub(r"\1:***@", text)
+
+
+def _complain(text: str, *, color: bool | None) -> None:
+    click.secho("error: ", fg="red", bold=True, nl=False, err=True, color=color)
+    click.echo(" ".join(text.split()), err=True)

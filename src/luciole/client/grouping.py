@@ -1,0 +1,134 @@
+"""Grouping: whatever is queued goes into one statement, without a timer."""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+from luciole import limits
+from luciole.errors import LucioleError, OutcomeUnknown, Rejected, StoreUnavailable
+from luciole.model.execution import Enqueued, EnqueueRequest
+from luciole.store.spi import ExecutionStore
+
+#: Payload bytes of one statement; a single request may be larger.
+_GROUP_BYTES_MAX = 8 * limits.PAYLOAD_BYTES_MAX
+
+
+class _Waiter:
+    __slots__ = ("future", "request")
+
+    def __init__(self, request: EnqueueRequest, future: "asyncio.Future[Enqueued]") -> None:
+        self.request = request
+        self.future = future
+
+
+class Enqueuer:
+    """Enqueue requests of one event loop, grouped.
+
+    A lone caller's request leaves at once; those that come while it is under way share the next statement. The
+    queue is bounded: a caller waits for room. Nobody is answered before the commit, and a failed one fails all
+    that were in it (I9), after those that may be repeated have been.
+    """
+
+    def __init__(self, store: ExecutionStore) -> None:
+        self._store = store
+        self._queue: deque[_Waiter] = deque()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._pump: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def enqueue(self, request: EnqueueRequest) -> Enqueued:
+        """Make one request durable; return the execution, new or by its key the one there was.
+
+        Raises:
+            StoreUnavailable: nothing was written.
+            OutcomeUnknown: the connection broke in the commit; with a key it is safe to repeat.
+        """
+        while len(self._queue) >= limits.ENQUEUE_QUEUE_MAX:  # I10: a crowd waits outside.
+            self._room.clear()
+            await self._room.wait()
+        if self._closed:
+            raise StoreUnavailable("the client is closed; open it before enqueueing")
+        loop = asyncio.get_running_loop()
+        waiter = _Waiter(request, loop.create_future())
+        self._queue.append(waiter)
+        if self._pump is None:
+            self._pump = loop.create_task(self._run())
+        return await waiter.future
+
+    async def close(self) -> None:
+        """Take no more, and wait until what is queued is durable or refused."""
+        self._closed = True
+        self._room.set()
+        while self._pump is not None:
+            await asyncio.wait([self._pump])
+
+    async def _run(self) -> None:
+        try:
+            while self._queue:
+                await self._flush(self._next_group())
+                self._room.set()
+        finally:
+            self._pump = None
+
+    def _next_group(self) -> list[_Waiter]:
+        group: list[_Waiter] = []
+        size = 0
+        while self._queue and len(group) < limits.ENQUEUE_BATCH_MAX:
+            payload = self._queue[0].request.payload or b""
+            if group and size + len(payload) > _GROUP_BYTES_MAX:
+                break
+            size += len(payload)
+            waiter = self._queue.popleft()
+            if not waiter.future.done():  # Its caller gave up before it left.
+                group.append(waiter)
+        return group
+
+    async def _flush(self, group: list[_Waiter]) -> None:
+        if not group:
+            return
+        try:
+            answers = await enqueue_repeatably(self._store, [waiter.request for waiter in group])
+        except Rejected as problem:
+            if len(group) == 1:
+                _fail(group, problem)
+                return
+            middle = len(group) // 2  # I7: one that the store refuses does not take the others with it.
+            await self._flush(group[:middle])
+            await self._flush(group[middle:])
+        except LucioleError as problem:
+            _fail(group, problem)
+        except BaseException as problem:
+            _fail(group, problem)
+            if not isinstance(problem, Exception):
+                raise
+        else:
+            for waiter, answer in zip(group, answers, strict=True):
+                if not waiter.future.done():
+                    waiter.future.set_result(answer)
+
+
+async def enqueue_repeatably(store: ExecutionStore, requests: Sequence[EnqueueRequest]) -> tuple[Enqueued, ...]:
+    """Enqueue in one statement; when nobody knows how its commit ended, ask again where that can't make a second run.
+
+    Raises:
+        OutcomeUnknown: some of the requests have neither a key nor a time of their own, or it stays unknown.
+    """
+    tries = limits.CONFLICT_TRIES_MAX if all(map(_repeatable, requests)) else 1
+    for left in reversed(range(tries)):
+        try:
+            return await store.enqueue(requests)
+        except OutcomeUnknown:
+            if not left:
+                raise
+    raise AssertionError  # The last try returns or raises.
+
+
+def _repeatable(request: EnqueueRequest) -> bool:
+    return request.key is not None or request.fire_us is not None
+
+
+def _fail(group: Sequence[_Waiter], problem: BaseException) -> None:
+    for waiter in group:
+        if not waiter.future.done():
+            waiter.future.set_exception(problem)

@@ -1,0 +1,386 @@
+"""Schedules: declared, paused, resumed, edited, deleted, triggered and explained."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from types import NoneType
+
+from luciole import limits
+from luciole.errors import AlreadyExists, Conflict, IllegalState, InvalidValue, LucioleError, NotFound
+from luciole.model.duration import Duration, duration_us
+from luciole.model.execution import Enqueued, EnqueueRequest, Origin
+from luciole.model.ids import ScheduleId
+from luciole.model.instant import Instant, iso
+from luciole.model.job import JobSpec, Misfire, Overlap
+from luciole.model.plan import LedgerRow
+from luciole.model.schedule import (
+    NewSchedule,
+    Policy,
+    Reason,
+    ScheduleSpec,
+    ScheduleState,
+    ScheduleView,
+    pack_policy,
+    unpack_policy,
+)
+from luciole.model.trigger import Trigger, jitter_us, trigger_from_spec
+from luciole.service.checking import read_choice
+from luciole.service.jobs import entry_flags
+from luciole.store.reads import Page, ScheduleFilter
+from luciole.store.spi import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """One schedule as an app declares it, checked."""
+
+    name: str
+    job: JobSpec
+    trigger: Trigger
+    policy: Policy = field(default_factory=Policy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What became of declarations."""
+
+    ids: tuple[ScheduleId, ...]  #: in the order of the declarations
+    created: int
+    changed: int
+    unchanged: int
+
+
+def read_policy(
+    *,
+    misfire: str = Misfire.FIRE_ONCE,
+    misfire_after: Duration | None = None,
+    catch_up: int | None = None,
+    overlap: str | None = None,
+) -> Policy:
+    """Return the policy that a user's words describe.
+
+    Args:
+        misfire: "fire_once", "skip" or "catch_up".
+        misfire_after: from which lateness a fire counts as missed; default 60 s.
+        catch_up: how many missed fires run; exactly with misfire "catch_up".
+        overlap: "allow", "forbid", "queue_one" or "replace"; default "forbid".
+
+    Raises:
+        InvalidValue: a wrong word, or words that contradict each other.
+    """
+    chosen = read_choice(Misfire, misfire, field="misfire")
+    if type(catch_up) not in {int, NoneType}:
+        raise InvalidValue(f"catch_up: a {type(catch_up).__name__} is no number of fires")
+    if (chosen is Misfire.CATCH_UP) != (catch_up is not None):
+        raise InvalidValue("misfire: 'catch_up' goes with catch_up=N, the most fires to run late, and only with it")
+    return Policy(
+        misfire=chosen,
+        misfire_after_us=limits.MINUTE_US
+        if misfire_after is None
+        else duration_us(misfire_after, field="misfire_after"),
+        catch_up_limit=catch_up or 0,
+        overlap=Overlap.FORBID if overlap is None else read_choice(Overlap, overlap, field="overlap"),
+    )
+
+
+async def declare(
+    store: Store, declarations: Sequence[Declaration], *, namespace: str = "default", owner: str = ""
+) -> Declared:
+    """Bring the schedules of one owner to what its code says; those it no longer names stay.
+
+    New ones start from now. Changed ones are recomputed from now: fire times that the old definition left
+    unplanned get a ledger row. Unchanged ones are not touched. Costs one read a page of the owner's schedules
+    and one transaction a thousand that are new or changed.
+
+    Raises:
+        AlreadyExists: a name belongs to another owner; both are named, and what was written before it stays.
+    """
+    _refuse_twins(declarations)
+    known = await _known(store, namespace, owner) if declarations else {}
+    now_us = await store.now_us()
+    fresh: list[NewSchedule] = []
+    spots: list[int] = []
+    ids = [0] * len(declarations)
+    for spot, one in enumerate(declarations):
+        spec = _spec(one, namespace, owner)
+        view = known.get(one.name)
+        if view is not None and view.spec == spec and view.state is not ScheduleState.DELETED:
+            ids[spot] = view.schedule_id
+            continue
+        if view is not None:
+            await _close_overdue(store, view, spec, now_us)
+        fresh.append(_new(spec, one.trigger, now_us, 0 if view is None else view.schedule_id))
+        spots.append(spot)
+    for spot, schedule_id in zip(spots, await _put(store, fresh), strict=True):
+        ids[spot] = schedule_id
+    created = sum(declarations[spot].name not in known for spot in spots)
+    return Declared(
+        ids=tuple(ids), created=created, changed=len(fresh) - created, unchanged=len(declarations) - len(fresh)
+    )
+
+
+async def find_schedule(store: Store, namespace: str, name: str) -> ScheduleView:
+    """Return a schedule.
+
+    Raises:
+        NotFound: there is none of this name; near names are listed.
+    """
+    view = await store.get_schedule(namespace, name)
+    if view is None or view.state is ScheduleState.DELETED:
+        near = await store.list_schedules(ScheduleFilter(namespace=namespace, name_prefix=name[:3], limit=5))
+        names = ", ".join(row.spec.name for row in near.rows)
+        raise NotFound(
+            f"schedule {name!r}: there is none in namespace {namespace!r}" + (f"; near: {names}" * bool(names))
+        )
+    return view
+
+
+async def list_schedules(store: Store, query: ScheduleFilter) -> Page[ScheduleView]:
+    """Return a page of schedules, ordered by namespace and name."""
+    return await store.list_schedules(query)
+
+
+async def pause(store: Store, namespace: str, name: str, *, reason: str = "") -> ScheduleView:
+    """Stop a schedule until it is resumed; safe to repeat.
+
+    What is due and not started stays; planned fires of the future are withdrawn.
+
+    Raises:
+        NotFound: there is none.
+        IllegalState: it is parked or exhausted: there is nothing to pause.
+    """
+
+    async def step(view: ScheduleView) -> bool:
+        if view.state is ScheduleState.PAUSED:
+            return True
+        if view.state is not ScheduleState.ACTIVE:
+            raise IllegalState(f"schedule {name!r}: it is {view.state}, only an active one can be paused")
+        return await store.set_schedule_state(
+            view.schedule_id,
+            ScheduleState.PAUSED,
+            reason=reason or None,
+            fire_us=view.fire_us,
+            due_us=None,
+            revision=view.revision,
+        )
+
+    return await _compare_and_set(store, namespace, name, step)
+
+
+async def resume(store: Store, namespace: str, name: str) -> ScheduleView:
+    """Let a paused or parked schedule fire again, from now on; safe to repeat.
+
+    The fire times of the pause become one ledger row.
+
+    Raises:
+        NotFound: there is none.
+        InvalidTrigger: it was parked because its trigger can't be read, and still can't.
+        IllegalState: its trigger is exhausted.
+    """
+
+    async def step(view: ScheduleView) -> bool:
+        if view.state is ScheduleState.ACTIVE:
+            return True
+        if view.state is ScheduleState.EXHAUSTED:
+            raise IllegalState(f"schedule {name!r}: its trigger has no further fire time; declare it with another")
+        trigger = trigger_from_spec(view.spec.trigger)
+        now_us = await store.now_us()
+        fire_us = trigger.next_us(now_us)
+        return await store.set_schedule_state(
+            view.schedule_id,
+            ScheduleState.ACTIVE,  # Without a fire time the store makes it exhausted.
+            reason=None,
+            fire_us=fire_us,
+            due_us=_due_us(trigger, view.schedule_id, fire_us),
+            revision=view.revision,
+            ledger=_missed(trigger, view.fire_us, now_us, Reason.PAUSED),
+        )
+
+    return await _compare_and_set(store, namespace, name, step)
+
+
+async def delete(store: Store, namespace: str, name: str) -> ScheduleView:
+    """Delete a schedule: it never fires again; its executions stay until retention prunes them.
+
+    Raises:
+        NotFound: there is none.
+    """
+
+    async def step(view: ScheduleView) -> bool:
+        return await store.set_schedule_state(
+            view.schedule_id, ScheduleState.DELETED, reason=None, fire_us=None, due_us=None, revision=view.revision
+        )
+
+    view = await find_schedule(store, namespace, name)
+    await _compare_and_set(store, namespace, name, step, reread=False)
+    return replace(view, state=ScheduleState.DELETED)
+
+
+async def edit(
+    store: Store, namespace: str, name: str, *, trigger: Trigger | None = None, policy: Policy | None = None
+) -> ScheduleView:
+    """Give a schedule another trigger or policy, recomputed from now.
+
+    The app that declared it restores its own at the next start.
+
+    Raises:
+        NotFound: there is none.
+    """
+    view = await find_schedule(store, namespace, name)
+    chosen = trigger_from_spec(view.spec.trigger) if trigger is None else trigger
+    spec = replace(view.spec, trigger=chosen.to_spec(), policy=policy or view.spec.policy)
+    now_us = await store.now_us()
+    await _close_overdue(store, view, spec, now_us)
+    await _put(store, [_new(spec, chosen, now_us, view.schedule_id)])
+    return await find_schedule(store, namespace, name)
+
+
+async def trigger_by_hand(
+    store: Store, namespace: str, name: str, *, request_id: int, payload: bytes | None = None, key: str | None = None
+) -> Enqueued:
+    """Run a schedule's job now, beside its own fire times; its overlap policy holds.
+
+    Args:
+        store: where the schedule lives.
+        namespace: of the schedule.
+        name: of the schedule.
+        request_id: from an id segment.
+        payload: instead of the schedule's own arguments.
+        key: the same key is the same execution.
+
+    Raises:
+        NotFound: there is none.
+        IllegalState: an execution of it is open, and its overlap policy forbids another.
+    """
+    view = await find_schedule(store, namespace, name)
+    (job_id,) = await store.intern_jobs([view.spec.job])
+    request = EnqueueRequest(
+        namespace=namespace,
+        request_id=request_id,
+        shard=view.shard,
+        job_id=job_id,
+        payload=payload,
+        content_type=view.spec.job.content_type,
+        priority=view.spec.job.priority,
+        flags=entry_flags(view.spec.job),
+        key=key,
+        labels=view.spec.job.labels,
+        origin=Origin.MANUAL,
+        schedule_id=view.schedule_id,
+    )
+    enqueued = await store.trigger_schedule(request)
+    if enqueued is None:
+        raise IllegalState(
+            f"schedule {name!r}: an execution of it is open and its overlap policy is "
+            f"{view.spec.policy.overlap.value!r}; wait for it, cancel it, or change overlap="
+        )
+    return enqueued
+
+
+def _refuse_twins(declarations: Sequence[Declaration]) -> None:
+    seen: set[str] = set()
+    for one in declarations:
+        if one.name in seen:
+            raise AlreadyExists(f"schedule {one.name!r}: it is declared twice; give one of them another name")
+        seen.add(one.name)
+
+
+async def _known(store: Store, namespace: str, owner: str) -> dict[str, ScheduleView]:
+    known: dict[str, ScheduleView] = {}
+    query = ScheduleFilter(namespace=namespace, owner=owner, states=frozenset(ScheduleState))
+    while True:
+        page = await store.list_schedules(query)
+        known |= {view.spec.name: view for view in page.rows}
+        if page.next is None:
+            return known
+        query = replace(query, page=page.next)
+
+
+def _spec(one: Declaration, namespace: str, owner: str) -> ScheduleSpec:
+    policy = unpack_policy(pack_policy(one.policy, one.job))  # As precise as it is stored, to compare equal later.
+    return ScheduleSpec(
+        namespace=namespace, name=one.name, owner=owner, job=one.job, trigger=one.trigger.to_spec(), policy=policy
+    )
+
+
+def _new(spec: ScheduleSpec, trigger: Trigger, now_us: Instant, schedule_id: ScheduleId) -> NewSchedule:
+    fire_us = trigger.next_us(now_us)
+    return NewSchedule(spec=spec, fire_us=fire_us, due_us=_due_us(trigger, schedule_id, fire_us))
+
+
+def _due_us(trigger: Trigger, schedule_id: ScheduleId, fire_us: Instant | None) -> Instant | None:
+    return None if fire_us is None else fire_us + jitter_us(trigger.jitter_us, schedule_id, fire_us)
+
+
+async def _put(store: Store, fresh: Sequence[NewSchedule]) -> list[ScheduleId]:
+    if not fresh:
+        return []
+    first_id = (await store.take_ids(len(fresh))).first
+    ids: list[ScheduleId] = []
+    for start in range(0, len(fresh), limits.REGISTER_BATCH_MAX):
+        batch = fresh[start : start + limits.REGISTER_BATCH_MAX]
+        for new, schedule_id in zip(batch, await store.put_schedules(batch, first_id=first_id + start), strict=True):
+            if schedule_id is None:
+                raise await _taken(store, new.spec)
+            ids.append(schedule_id)
+    return ids
+
+
+async def _taken(store: Store, spec: ScheduleSpec) -> LucioleError:
+    view = await store.get_schedule(spec.namespace, spec.name)
+    if view is None:
+        return Conflict(f"schedule {spec.name!r}: it changed while it was being declared; try again")
+    return AlreadyExists(
+        f"schedule {spec.name!r}: it belongs to app {view.spec.owner!r}, and app {spec.owner!r} declares it too; "
+        "give one of them another name, or the apps namespaces of their own"
+    )
+
+
+async def _close_overdue(store: Store, view: ScheduleView, spec: ScheduleSpec, now_us: Instant) -> None:
+    """Record the fire times that a trigger left unplanned, before another replaces it (I4).
+
+    With the same trigger the cursor stays, and the misfire policy decides what becomes of them.
+    """
+    if view.spec.trigger == spec.trigger or view.state is not ScheduleState.ACTIVE:
+        return
+    if view.fire_us is None or view.fire_us > now_us:
+        return
+    try:
+        trigger = trigger_from_spec(view.spec.trigger)
+    except LucioleError:
+        return  # Nobody can tell its fire times any more (I7); the new definition repairs it.
+    fire_us = trigger.next_us(now_us)
+    await store.set_schedule_state(
+        view.schedule_id,
+        ScheduleState.ACTIVE,
+        reason=view.reason,
+        fire_us=fire_us,
+        due_us=_due_us(trigger, view.schedule_id, fire_us),
+        revision=view.revision,
+        ledger=_missed(trigger, view.fire_us, now_us, Reason.DISABLED),
+    )  # False: a planner was faster, and what it planned has its outcome.
+
+
+def _missed(trigger: Trigger, first_us: Instant | None, now_us: Instant, reason: Reason) -> tuple[LedgerRow, ...]:
+    if first_us is None or first_us > now_us:
+        return ()
+    fires = trigger.count(first_us - 1, now_us)
+    last_us = trigger.previous_us(now_us + 1)
+    if not fires or last_us is None:
+        return ()
+    return (LedgerRow(first_us, last_us, fires, reason),)
+
+
+async def _compare_and_set(
+    store: Store,
+    namespace: str,
+    name: str,
+    step: Callable[[ScheduleView], Awaitable[bool]],
+    *,
+    reread: bool = True,
+) -> ScheduleView:
+    """Repeat a step until no planner came between its read and its write."""
+    for _ in range(limits.CONFLICT_TRIES_MAX):
+        view = await find_schedule(store, namespace, name)
+        if await step(view):
+            return await find_schedule(store, namespace, name) if reread else view
+    raise Conflict(f"schedule {name!r}: it changes faster than it can be read ({iso(await store.now_us())}); try again")

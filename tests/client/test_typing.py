@@ -1,0 +1,73 @@
+"""Types: the handler's own signature checks every enqueue."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+SNIPPET = """
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, assert_type
+
+from luciole import App, Handle, Retry, cron, every
+
+app = App()
+
+@app.job(retry=Retry(5), timeout="30s")
+async def charge(order_id: int, note: str = "") -> str:
+    return note
+
+@app.job
+def add(left: int, right: int) -> int:
+    return left + right
+
+@app.job
+def beat() -> None:
+    return None
+
+async def main() -> None:
+    assert_type(await charge.enqueue(42), Handle[str])
+    assert_type(await (await charge.enqueue(42, note="x")).result(), str)
+    assert_type(await charge(42), str)
+    assert_type(add(1, 2), int)
+    assert_type((await add.options(delay="5m", priority=5, key="k").enqueue(1, 2)), Handle[int])
+    assert_type(await charge.enqueue_many([1, 2]), list[Handle[str]])
+    assert_type(charge.enqueue_sync(42), Handle[str])
+    assert_type(charge.enqueue_sync(42).result_sync(), str)
+    app.schedule("a", charge.bind(42), cron("30 2 * * *", tz="Europe/Berlin"), misfire="fire_once")
+    app.schedule("b", beat, every("10s"), overlap="allow")
+    await charge.enqueue("42")  # error
+    await charge.enqueue()  # error
+    await charge.enqueue(42, nte="x")  # error
+    charge.enqueue_sync("42")  # error
+    await add.options(dealy="5m").enqueue(1, 2)  # error
+    await add.options(delay="5m").enqueue(1, "2")  # error
+    charge.bind("42")  # error
+    charge("42")  # error
+    app.schedule("c", add, every("10s"))  # error
+    app.schedule("d", beat, "10s")  # error
+    app.schedule("e", beat, every("10s"), overlaps="allow")  # error
+    app.job(retires=5)  # error
+"""
+
+
+def test_wrong_arguments_are_errors_of_the_type_checker(tmp_path: Path) -> None:
+    snippet = tmp_path / "snippet.py"
+    snippet.write_text(SNIPPET, encoding="utf-8")
+    wanted = {n for n, line in enumerate(SNIPPET.splitlines(), 1) if line.endswith("# error")}
+    root = Path(__file__).parents[2]
+    ended = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-pretty", "--config-file", "", str(snippet)],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"MYPYPATH": str(root / "src")},
+    )
+    found = {int(number) for number in re.findall(r"snippet\.py:(\d+): error", ended.stdout)}
+    assert found == wanted, ended.stdout
