@@ -23,6 +23,21 @@ RESULT_BYTES_MAX: Final = 1_048_576
 ERROR_TEXT_LENGTH_MAX: Final = 8_192
 PROGRESS_LENGTH_MAX: Final = 1_000
 
+#: Handlers that one executor knows.
+HANDLERS_MAX: Final = 10_000
+#: Reports that wait for confirmation before an executor asks for no more work.
+UNCONFIRMED_MAX: Final = 10_000
+#: One frame of the executor protocol; more is split over several.
+FRAME_BYTES_MAX: Final = 8 * 1_048_576
+FRAME_MESSAGES_MAX: Final = 10_000
+#: What an async handler gets to end after it was cancelled, before its outcome is reported without it.
+CANCEL_GRACE_US: Final = 5 * SECOND_US
+#: What a draining executor waits for nodes to confirm its last reports.
+CONFIRM_GRACE_US: Final = 5 * SECOND_US
+CONNECT_TIMEOUT_US: Final = 5 * SECOND_US
+#: Processes that one executor starts for its handlers.
+PROCESSES_MAX: Final = 1_024
+
 CRON_LENGTH_MAX: Final = 256
 #: The canonical text of a trigger: an expression with its zone, bounds and policies.
 TRIGGER_LENGTH_MAX: Final = 2_048
@@ -62,13 +77,6 @@ NODES_MAX: Final = 1_000
 
 #: Frames that wait in one direction of an in-process connection before its sender waits.
 LOCAL_FRAMES_MAX: Final = 64
-#: Handlers that one executor knows.
-HANDLERS_MAX: Final = 10_000
-#: Reports that wait for confirmation before an executor asks for no more work.
-UNCONFIRMED_MAX: Final = 10_000
-#: One frame of the executor protocol; more is split over several.
-FRAME_BYTES_MAX: Final = 8 * 1_048_576
-FRAME_MESSAGES_MAX: Final = 10_000
 
 #: One transaction on SQLite: a longer one would keep other processes out.
 SQLITE_TRANSACTION_MAX_US: Final = 50 * MS_US

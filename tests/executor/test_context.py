@@ -9,6 +9,7 @@ import pytest
 from luciole import limits
 from luciole.errors import IllegalState
 from luciole.executor.context import Cancelled, Context, ExecutionFilter, RetryLater, current, enter
+from luciole.model.duration import Duration
 from luciole.model.ids import ExecutionKey
 
 KEY = ExecutionKey(7, 42, 1_767_225_600_000_000, 0)
@@ -43,7 +44,8 @@ def test_the_current_context_is_that_of_the_running_handler() -> None:
 def test_a_handler_that_was_told_to_end_sees_it() -> None:
     context = a_context()
     context.check()
-    context.told.set()
+    context.tell()
+    assert context.wait(60)
     assert context.cancelled
     with pytest.raises(Cancelled, match=KEY.text()):
         context.check()
@@ -69,7 +71,7 @@ def test_log_records_of_a_handler_carry_its_execution() -> None:
 
 
 @pytest.mark.parametrize(
-    ("delay", "delay_us"), [(1.5, 1_500_000), (timedelta(minutes=2), 120_000_000), (-1, 0), (0, 0)]
+    ("delay", "delay_us"), [(1.5, 1_500_000), (timedelta(minutes=2), 120_000_000), ("90s", 90_000_000), (0, 0)]
 )
-def test_a_handler_chooses_its_own_delay(delay: float | timedelta, delay_us: int) -> None:
+def test_a_handler_chooses_its_own_delay(delay: Duration, delay_us: int) -> None:
     assert RetryLater(delay).delay_us == delay_us

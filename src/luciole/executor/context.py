@@ -3,10 +3,11 @@
 import logging
 from contextvars import ContextVar
 from datetime import datetime, timedelta
-from threading import Event
+from threading import Event, Lock
 
 from luciole import limits
 from luciole.errors import IllegalState
+from luciole.model.duration import Duration, duration_us
 from luciole.model.ids import ExecutionKey
 from luciole.model.instant import Instant, to_datetime
 
@@ -15,14 +16,16 @@ class RetryLater(Exception):
     """Raised by a handler: this attempt failed, and the next one starts after `delay` (within the job's retry limit).
 
     Args:
-        delay: seconds, or a timedelta.
+        delay: "90s", a number of seconds, or a timedelta.
+
+    Raises:
+        InvalidValue: the delay is none.
         reason: what the attempt's record says.
     """
 
-    def __init__(self, delay: float | timedelta, reason: str = "") -> None:
-        span = delay if isinstance(delay, timedelta) else timedelta(seconds=delay)
-        self.delay_us = max(0, span // timedelta(microseconds=1))
-        super().__init__(reason or f"retry in {span}")
+    def __init__(self, delay: Duration, reason: str = "") -> None:
+        self.delay_us = duration_us(delay, field="RetryLater.delay")
+        super().__init__(reason or f"retry in {timedelta(microseconds=self.delay_us)}")
 
 
 class Stop(Exception):
@@ -36,7 +39,7 @@ class Cancelled(Exception):
 class Context:
     """One attempt, as its handler sees it. Its methods may be called from any thread."""
 
-    __slots__ = ("_progress", "attempt", "deadline_us", "due_us", "fire_us", "handler", "key", "told")
+    __slots__ = ("_event", "_progress", "_told", "attempt", "deadline_us", "due_us", "fire_us", "handler", "key")
 
     def __init__(
         self,
@@ -54,7 +57,8 @@ class Context:
         self.fire_us = fire_us
         self.due_us = due_us
         self.deadline_us = deadline_us
-        self.told = Event()  #: set when the end was asked for: a handler may wait for it instead of sleeping
+        self._told = False
+        self._event: Event | None = None  # Made for the few that wait.
         self._progress: str | None = None
 
     @property
@@ -80,12 +84,32 @@ class Context:
     @property
     def cancelled(self) -> bool:
         """Whether its end was asked for: cancelled by somebody, timed out, or its executor is stopping."""
-        return self.told.is_set()
+        return self._told
 
     def check(self) -> None:
         """Do nothing, or raise `Cancelled` when the end was asked for; for the loops of thread and process handlers."""
-        if self.told.is_set():
+        if self._told:
             raise Cancelled(f"the end of execution {self.execution_id} was asked for")
+
+    def wait(self, seconds: float) -> bool:
+        """Wait in a thread or process handler, instead of sleeping.
+
+        Returns:
+            True as soon as its end was asked for, False when the time is over.
+        """
+        with _making:
+            if self._event is None:
+                self._event = Event()
+                if self._told:
+                    self._event.set()
+        return self._event.wait(seconds)
+
+    def tell(self) -> None:
+        """Ask for the end of this attempt; what executors do."""
+        with _making:
+            self._told = True
+            if self._event is not None:
+                self._event.set()
 
     def progress(self, value: str | float) -> None:
         """Tell how far it is, as a text or a number; the latest value travels with the next heartbeat."""
@@ -98,6 +122,7 @@ class Context:
         return self._progress
 
 
+_making = Lock()
 _current: ContextVar[Context] = ContextVar("luciole_context")
 
 

@@ -186,7 +186,7 @@ def _custom(info: object) -> type | None:
         if id(one) in seen:  # A type may contain itself.
             continue
         seen.add(id(one))
-        if isinstance(one, msgspec.inspect.CustomType):
+        if isinstance(one, msgspec.inspect.CustomType) and one.cls is not object:  # Anything is an object.
             return one.cls
         if isinstance(one, list | tuple):
             rest += one
