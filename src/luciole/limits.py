@@ -105,3 +105,32 @@ CRON_WALLS_KEPT: Final = 4_096
 CRON_FIELDS_KEPT: Final = 1_024
 TIMELINES_KEPT: Final = 2_048
 NEXT_FIRES_KEPT: Final = 65_536
+
+#: Connections that one process opens to PostgreSQL for each purpose, when it needs them; the heartbeat has one of its
+#: own, and so have hints.
+POSTGRES_PLAN_CONNECTIONS_MAX: Final = 4
+POSTGRES_SETTLE_CONNECTIONS_MAX: Final = 2
+POSTGRES_ENQUEUE_CONNECTIONS_MAX: Final = 2
+POSTGRES_CATALOG_CONNECTIONS_MAX: Final = 2
+POSTGRES_READ_CONNECTIONS_MAX: Final = 2
+#: What the server is told of them: all below the least time to live of a lease, but for the last.
+POSTGRES_IDLE_IN_TRANSACTION_US: Final = 2 * SECOND_US
+POSTGRES_LOCK_US: Final = 2 * SECOND_US
+POSTGRES_STATEMENT_US: Final = 30 * SECOND_US
+#: A transaction that takes longer on our side has lost its connection: the heartbeat's, those that find all by key,
+#: all others.
+POSTGRES_LEASE_COMMAND_US: Final = 4 * SECOND_US
+POSTGRES_HOT_COMMAND_US: Final = 15 * SECOND_US
+POSTGRES_COMMAND_US: Final = 40 * SECOND_US
+#: How often the connection for hints is asked whether it is still there.
+POSTGRES_LISTEN_CHECK_US: Final = 10 * SECOND_US
+POSTGRES_CONNECT_US: Final = 5 * SECOND_US
+#: The shortest time between two notifications of one process, and the longest list of shards that fits into one.
+POSTGRES_NOTIFY_US: Final = 5 * MS_US
+POSTGRES_NOTIFY_BYTES_MAX: Final = 7_900
+#: Migrations wait so long for those of another process.
+POSTGRES_MIGRATE_US: Final = 10 * MINUTE_US
+#: Pauses before a transaction that lost a race, or a lost connection, is tried again: they double from the first.
+POSTGRES_PAUSE_MIN_US: Final = MS_US
+POSTGRES_CONFLICT_PAUSE_MAX_US: Final = 200 * MS_US
+POSTGRES_RECONNECT_MAX_US: Final = 2 * SECOND_US

@@ -22,6 +22,7 @@ class Query(NamedTuple):
     name: str
     binds: Mapping[str, Any] = {}
     rows: Sequence[tuple[Any, ...]] = ()
+    alone: bool = False  #: the script asks nothing else, so it needs no transaction beside the statement's own
 
 
 #: One transaction: asks queries, is sent their rows, returns its result.

@@ -1,0 +1,207 @@
+"""PostgreSQL as a dialect: connections apart by purpose, one transaction for a script, hints by NOTIFY."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
+
+from luciole import limits
+from luciole.model.ids import Shard
+from luciole.runtime.clock import Clock
+from luciole.store.capabilities import Capabilities
+from luciole.store.sql.dialect import Lane
+from luciole.store.sql.migrate import Migration, load_migrations
+from luciole.store.sql.postgres import inside
+from luciole.store.sql.postgres.binding import NOW_US, SHIFTED_NOW_US, Prepared, render
+from luciole.store.sql.postgres.failures import is_conflict, meaning
+from luciole.store.sql.postgres.link import PINNED, Link, Place, connect
+from luciole.store.sql.postgres.listen import Listener
+from luciole.store.sql.postgres.pauses import pause_us
+from luciole.store.sql.postgres.pool import Pool
+from luciole.store.sql.postgres.transaction import READ, WRITE, Transaction
+from luciole.store.sql.queries import load
+from luciole.store.sql.script import Script
+
+ParamsT = ParamSpec("ParamsT")
+ResultT = TypeVar("ResultT")
+
+_CREATE_TABLE = re.compile(r"CREATE TABLE (\w+)")
+
+_PACKAGE = "luciole.store.sql.postgres"
+
+#: How many connections each purpose has, and after how long one that says nothing is given up.
+_LANES = {
+    Lane.LEASE: (1, limits.POSTGRES_LEASE_COMMAND_US),
+    Lane.PLAN: (limits.POSTGRES_PLAN_CONNECTIONS_MAX, limits.POSTGRES_HOT_COMMAND_US),
+    Lane.SETTLE: (limits.POSTGRES_SETTLE_CONNECTIONS_MAX, limits.POSTGRES_HOT_COMMAND_US),
+    Lane.ENQUEUE: (limits.POSTGRES_ENQUEUE_CONNECTIONS_MAX, limits.POSTGRES_HOT_COMMAND_US),
+    Lane.CATALOG: (limits.POSTGRES_CATALOG_CONNECTIONS_MAX, limits.POSTGRES_COMMAND_US),
+    Lane.READ: (limits.POSTGRES_READ_CONNECTIONS_MAX, limits.POSTGRES_COMMAND_US),
+}
+
+#: Purposes whose statements find all that they touch by key.
+_HOT = frozenset({Lane.PLAN, Lane.SETTLE})
+
+
+class PostgresDialect:
+    """One schema in one database."""
+
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        clock: Clock,
+        chance: Callable[[], float],
+        schema: str = "luciole",
+        clock_can_shift: bool = False,
+    ) -> None:
+        """Make a dialect; `connect` it before use.
+
+        Args:
+            dsn: `postgresql://user:password@host:port/database`.
+            clock: for pauses and waits; the store's clock is the server's.
+            chance: returns a random number in [0, 1); it spreads the tries of transactions that lost a race.
+            schema: where our tables are.
+            clock_can_shift: for tests: the store's clock is ahead by what `meta` says under `clock_shift_us`.
+
+        Raises:
+            InvalidValue: the DSN or the schema can't be read.
+            MissingExtra: asyncpg is not installed.
+        """
+        self._place = Place(dsn, schema)
+        self._clock = clock
+        self._chance = chance
+        self._migrations = load_migrations(_PACKAGE)
+        statements = load(_PACKAGE) | {step.name: step.statement for step in self._migrations}
+        now_us = SHIFTED_NOW_US if clock_can_shift else NOW_US
+        self._prepared: Mapping[str, Prepared] = {
+            name: render(statement, now_us=now_us) for name, statement in statements.items()
+        }
+        self._inside = partial(
+            inside.runner, schema=schema, statements=statements, tables=_tables_of(self._migrations), now_us=now_us
+        )
+        self._pools = {lane: Pool(partial(self._open, lane), most) for lane, (most, _) in _LANES.items()}
+        self._listener = Listener(partial(connect, self._place, {}), clock=clock, chance=chance, channel=schema)
+        self._under_way: set[asyncio.Task[Any]] = set()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What a store on PostgreSQL can do."""
+        return Capabilities(
+            name="postgres",
+            durable=True,
+            spans_shards=True,
+            shared=True,
+            remote_hints=True,
+            transactional_enqueue=inside.KINDS,
+            plan_connections=limits.POSTGRES_PLAN_CONNECTIONS_MAX,
+            plan_batch_max=limits.PLAN_BATCH_MAX,
+        )
+
+    @property
+    def migrates_at_open(self) -> bool:
+        """No: a shared database is changed by `luciole migrate` alone, when somebody says so."""
+        return False
+
+    @property
+    def migrations(self) -> tuple[Migration, ...]:
+        """The numbered files."""
+        return self._migrations
+
+    async def connect(self) -> None:
+        """Open a first connection, so that a wrong DSN is told at once; safe to repeat.
+
+        Raises:
+            InvalidValue: the server will never let us in like this.
+            StoreUnavailable: it can't be reached at the moment.
+            Unsupported: it is too old.
+        """
+        for pool in self._pools.values():
+            pool.reopen()
+        async with self._pools[Lane.LEASE].link():
+            pass
+
+    async def close(self) -> None:
+        """Let what is under way finish, then close every connection; safe to repeat."""
+        if self._under_way:
+            await asyncio.wait(self._under_way)
+        await self._listener.close()
+        for pool in self._pools.values():
+            await pool.close()
+
+    async def write(
+        self, lane: Lane, script: Callable[ParamsT, Script[ResultT]], *args: ParamsT.args, **kwargs: ParamsT.kwargs
+    ) -> ResultT:
+        """Run a script as one transaction; return its result once it is durable (I9)."""
+        return await self._unbroken(self._write(lane, partial(script, *args, **kwargs)))
+
+    async def read(
+        self, lane: Lane, script: Callable[ParamsT, Script[ResultT]], *args: ParamsT.args, **kwargs: ParamsT.kwargs
+    ) -> ResultT:
+        """Run a script that only reads, on one snapshot."""
+        return await self._unbroken(self._read(lane, partial(script, *args, **kwargs)))
+
+    def hint(self, shards: frozenset[Shard]) -> None:
+        """Wake whoever waits for these shards, here at once and elsewhere soon."""
+        self._listener.tell(shards)
+
+    async def wait_hint(self, timeout_us: int) -> frozenset[Shard]:
+        """Wait for a hint of any process."""
+        return await self._listener.wait(timeout_us)
+
+    def inside(self, kind: str) -> Any:  # noqa: ANN401 - each kind of connection has a runner of its own type
+        """Return what runs a script in a user's own transaction."""
+        return self._inside(kind)
+
+    async def _unbroken(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
+        """Finish what was begun even when the caller is cancelled: half a command would poison its connection."""
+        task = asyncio.ensure_future(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._finished)
+        return await asyncio.shield(task)
+
+    def _finished(self, task: "asyncio.Task[Any]") -> None:
+        self._under_way.discard(task)
+        if not task.cancelled():
+            task.exception()  # Its caller may be gone; nobody else asks.
+
+    async def _write(self, lane: Lane, begin: Callable[[], Script[ResultT]]) -> ResultT:
+        tries = 0
+        while True:
+            transaction = Transaction[ResultT](begin=WRITE)
+            try:
+                async with self._lend(lane) as link:
+                    return await transaction.run(link, begin())
+            except Exception as problem:
+                tries += 1
+                if not is_conflict(problem) or tries >= limits.CONFLICT_TRIES_MAX:
+                    raise meaning(problem, str(self._place), committing=transaction.committing) from problem
+            await self._clock.sleep(pause_us(tries, limits.POSTGRES_CONFLICT_PAUSE_MAX_US, self._chance()))
+
+    async def _read(self, lane: Lane, begin: Callable[[], Script[ResultT]]) -> ResultT:
+        try:
+            async with self._lend(lane) as link:
+                return await Transaction[ResultT](begin=READ).run(link, begin())
+        except Exception as problem:
+            raise meaning(problem, str(self._place), committing=False) from problem
+
+    @asynccontextmanager
+    async def _lend(self, lane: Lane) -> AsyncIterator[Link]:
+        """Lend a connection of a lane, and give it up when it says nothing for too long."""
+        async with self._pools[lane].link() as link:
+            watchdog = asyncio.get_running_loop().call_later(_LANES[lane][1] / limits.SECOND_US, link.drop)
+            try:
+                yield link
+            finally:
+                watchdog.cancel()
+
+    async def _open(self, lane: Lane) -> Link:
+        return Link(await connect(self._place, PINNED if lane in _HOT else {}), self._prepared)
+
+
+def _tables_of(migrations: Sequence[Migration]) -> tuple[str, ...]:
+    """Return the names of our tables, those that keep the migrations themselves included."""
+    commands = (command for step in migrations for command in step.statement.commands)
+    return ("meta", "migration", *(match[1] for command in commands if (match := _CREATE_TABLE.match(command))))

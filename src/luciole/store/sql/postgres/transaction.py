@@ -1,0 +1,64 @@
+"""One transaction: a script run from beginning to end on one connection."""
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from luciole.store.sql.postgres.failures import is_broken
+from luciole.store.sql.postgres.link import Link
+from luciole.store.sql.script import Query, Script
+
+ResultT = TypeVar("ResultT")
+
+WRITE = "BEGIN"
+READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+@dataclass(slots=True, kw_only=True)
+class Transaction(Generic[ResultT]):
+    """Runs a script once. Whoever sees it fail asks `committing` whether its outcome is known."""
+
+    begin: str  #: the command that begins it
+    committing: bool = False  #: a commit was sent and not answered
+
+    async def run(self, link: Link, script: Script[ResultT]) -> ResultT:
+        """Run the script on a connection; it commits by itself."""
+        try:
+            query = next(script)
+        except StopIteration as end:
+            nothing_asked: ResultT = end.value
+            return nothing_asked
+        if query.alone:
+            self.committing = True
+            return await _drive(link, script, query)
+        await link.execute(self.begin)
+        try:
+            result = await _drive(link, script, query)
+        except Exception as problem:
+            await _roll_back(link, problem)
+            raise
+        self.committing = True
+        await link.execute("COMMIT")
+        return result
+
+
+async def _drive(link: Link, script: Script[ResultT], query: Query) -> ResultT:
+    """Answer a script's queries, from its first on."""
+    alone = query.alone
+    try:
+        while True:
+            query = script.send(await link.ask(query))
+            assert not alone, f"{query.name}: the query before it said that it is alone"
+    except StopIteration as end:
+        result: ResultT = end.value
+        return result
+    finally:
+        script.close()
+
+
+async def _roll_back(link: Link, problem: Exception) -> None:
+    """End a transaction that failed; a connection that can't do that is given up, and the server ends it."""
+    try:
+        if not is_broken(problem):
+            await link.execute("ROLLBACK")
+    except Exception:  # noqa: BLE001 - the first problem is the one to tell
+        link.drop()
