@@ -27,7 +27,8 @@ def jobs() -> None:
 def list_(namespace: str | None, dsn: str, *, as_json: bool) -> None:
     """List the latest version of each job."""
     found = with_store(dsn, lambda store: list_jobs(store, namespace=namespace))
-    print_rows(as_json, found, job_document, _COLUMNS, _cells, empty="No jobs yet: `luciole up APP` brings an app's.")
+    empty = "No jobs yet: `luciole up APP` brings an app's."
+    print_rows(found, job_document, _COLUMNS, _cells, as_json=as_json, empty=empty)
 
 
 def _cells(job: JobView) -> tuple[str, ...]:

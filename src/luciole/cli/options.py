@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from luciole import limits
 from luciole.errors import InvalidValue, LucioleError, NotFound
 from luciole.service.checking import nearest
 from luciole.store.spi import Store
@@ -20,6 +21,9 @@ T = TypeVar("T")
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 DSN_DEFAULT = "sqlite:///luciole.db"
+
+#: Unseen for so long, a node counts as gone.
+NODE_TTL_US = 10 * limits.SECOND_US
 
 dsn_option = click.option(
     "--dsn",

@@ -79,12 +79,12 @@ def print_json(document: Any) -> None:  # noqa: ANN401 - any JSON value
 
 
 def print_rows(
-    as_json: bool,  # noqa: FBT001 - the option itself
     rows: Iterable[Any],
     document: Callable[[Any], dict[str, Any]],
     columns: Sequence[Column],
     cells: Callable[[Any], Sequence[str]],
     *,
+    as_json: bool,
     empty: str,
 ) -> None:
     """Print rows as JSON or as a table."""

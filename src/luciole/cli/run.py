@@ -13,11 +13,16 @@ from luciole.errors import LucioleError
 #: Command -> where it is, and what the overview says of it (so that `luciole --help` imports none of them).
 COMMANDS: dict[str, tuple[str, str]] = {
     "migrate": ("luciole.cli.migrate:migrate", "Bring the store's schema up to date."),
+    "schedules": ("luciole.cli.schedules:schedules", "List, show, trigger, pause, resume, edit and delete schedules."),
+    "executions": ("luciole.cli.executions:executions", "List, show, cancel and retry executions."),
     "jobs": ("luciole.cli.jobs:jobs", "List jobs."),
+    "explain": ("luciole.cli.explain:explain", "Say when a schedule or a cron expression fires, and why then."),
+    "nodes": ("luciole.cli.nodes:nodes", "Show who is alive, who holds what, and how much is due."),
+    "doctor": ("luciole.cli.doctor:doctor", "Look for what is wrong, and say what to do about it."),
     "completion": ("luciole.cli.completion:completion", "Print the completion script of a shell."),
 }
 
-_PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):[^@\s]*@")
+_PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):\S*@")
 
 
 class LazyGroup(click.Group):
