@@ -91,9 +91,11 @@ def _statement(headers: Mapping[str, str], body: list[str]) -> Statement:
     source = headers.get("rows") or headers.get("each") or ""
     columns = tuple(Column(*pair.split()) for pair in source.split(",") if pair.strip())
     macros = {macro for command in commands for macro in _MACRO.findall(command)}
-    assert commands, f"{name}: no command"
+    assert commands or "why" in headers, f"{name}: no command"  # An override may have nothing left to do.
     assert macros <= MACROS, f"{name}: unknown macros {macros - MACROS}"
-    assert ("rows" in macros) == ("rows" in headers), f"{name}: {{rows}} and the header `rows` go together"
+    assert not commands or ("rows" in macros) == ("rows" in headers), (
+        f"{name}: {{rows}} and the header `rows` go together"
+    )
     assert sum(map(returns_rows, commands)) <= 1, f"{name}: only one command may return rows"
     return Statement(name=name, commands=commands, columns=columns, each="each" in headers, why=headers.get("why"))
 

@@ -118,8 +118,8 @@ CREATE TABLE entry (
     flags smallint NOT NULL,
     failures smallint NOT NULL DEFAULT 0,
     losses smallint NOT NULL DEFAULT 0,
-    delivered smallint NOT NULL DEFAULT 0,
-    cancel smallint NOT NULL DEFAULT 0,
+    delivered boolean NOT NULL DEFAULT FALSE,
+    cancel boolean NOT NULL DEFAULT FALSE,
     schedule_id bigint NOT NULL,
     fire_us bigint NOT NULL,
     part bigint NOT NULL,
@@ -129,7 +129,7 @@ CREATE TABLE entry (
     PRIMARY KEY (shard, schedule_id, fire_us, part)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX entry_ready ON entry (shard, priority, due_us) WHERE state = 1;
-CREATE INDEX entry_cancel ON entry (shard) WHERE cancel = 1;
+CREATE INDEX entry_cancel ON entry (shard) WHERE cancel;
 
 -- Attempts that did not simply succeed.
 CREATE TABLE attempt (
