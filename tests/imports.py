@@ -16,6 +16,9 @@ OPTIONAL = {
     "uvloop": "speed",
     "hdrh": "bench",
     "psutil": "bench",
+    "pytest": "testing",
+    "pytest_asyncio": "testing",
+    "hypothesis": "testing",
 }
 
 # A fork for each module makes it the first of its process, without an interpreter's start for each. What they all

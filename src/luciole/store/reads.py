@@ -5,9 +5,11 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 from luciole import limits
+from luciole.errors import InvalidValue
 from luciole.model.execution import ExecutionState
 from luciole.model.ids import ExecutionKey, JobId, ScheduleId
 from luciole.model.instant import Instant
+from luciole.model.job import JobSpec, job_spec_from_row
 from luciole.model.schedule import Reason, ScheduleState
 
 RowT = TypeVar("RowT")
@@ -103,6 +105,14 @@ class Backlog:
     oldest_ready_us: Instant | None
     parked: int
     keys: tuple[ExecutionKey, ...] = ()  #: a sample of parked executions
+
+
+def seen_job(namespace: str, handler: str, payload: bytes, content_type: str, options: str) -> JobSpec:
+    """Return a job as people see it: options that this version can't read look like the defaults (I7)."""
+    try:
+        return job_spec_from_row(namespace, handler, payload, content_type, options)
+    except InvalidValue:
+        return JobSpec(namespace=namespace, handler=handler, payload=payload, content_type=content_type)
 
 
 class Listing(Enum):

@@ -7,7 +7,6 @@ from dataclasses import replace
 from luciole import limits
 from luciole.model.execution import ExecutionState, ExecutionView
 from luciole.model.ids import ExecutionKey, ScheduleId, Shard
-from luciole.model.job import job_spec_from_row
 from luciole.model.outbox import EntryState
 from luciole.model.schedule import ScheduleSpec, ScheduleState, ScheduleView, unpack_policy
 from luciole.store.bounds import check_batch, check_limit, page_place, page_token
@@ -24,6 +23,7 @@ from luciole.store.reads import (
     Page,
     ScheduleFilter,
     listing_of,
+    seen_job,
 )
 
 #: Where an execution stands in a listing: numbers that ascend.
@@ -147,7 +147,7 @@ class MemoryReads(MemoryClient):
                 namespace=row.namespace,
                 name=row.name,
                 owner=row.owner,
-                job=job_spec_from_row(job.namespace, job.handler, job.payload, job.content_type, job.options),
+                job=seen_job(job.namespace, job.handler, job.payload, job.content_type, job.options),
                 trigger=self._state.triggers[row.trigger_id],
                 policy=unpack_policy(row.policy_id),
             ),

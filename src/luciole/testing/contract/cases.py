@@ -1,0 +1,50 @@
+"""All cases in one place, for `import *`."""
+
+from luciole.testing.contract.test_catalog import TestIds, TestJobs, TestRegistration, TestReschedule
+from luciole.testing.contract.test_editing import TestEdits, TestStates
+from luciole.testing.contract.test_executions import TestCancel, TestEnqueue, TestPrune, TestUnpark
+from luciole.testing.contract.test_leases import TestLeases, TestNodes
+from luciole.testing.contract.test_life import TestHints, TestLife
+from luciole.testing.contract.test_manual import TestManualOverlap, TestManualRuns
+from luciole.testing.contract.test_outbox import TestDeliveries, TestOpenEntries, TestReadyEntries, TestRunning
+from luciole.testing.contract.test_overlap import TestForbidAndAllow, TestLedger, TestQueueOne, TestReplace
+from luciole.testing.contract.test_planning import TestDueCursors, TestParking, TestPlans, TestSteps
+from luciole.testing.contract.test_reads import TestExecutionLists, TestScheduleLists, TestSummaries
+from luciole.testing.contract.test_settling import TestBytes, TestEnds, TestTries
+
+__all__ = [
+    "TestBytes",
+    "TestCancel",
+    "TestDeliveries",
+    "TestDueCursors",
+    "TestEdits",
+    "TestEnds",
+    "TestEnqueue",
+    "TestExecutionLists",
+    "TestForbidAndAllow",
+    "TestHints",
+    "TestIds",
+    "TestJobs",
+    "TestLeases",
+    "TestLedger",
+    "TestLife",
+    "TestManualOverlap",
+    "TestManualRuns",
+    "TestNodes",
+    "TestOpenEntries",
+    "TestParking",
+    "TestPlans",
+    "TestPrune",
+    "TestQueueOne",
+    "TestReadyEntries",
+    "TestRegistration",
+    "TestReplace",
+    "TestReschedule",
+    "TestRunning",
+    "TestScheduleLists",
+    "TestStates",
+    "TestSteps",
+    "TestSummaries",
+    "TestTries",
+    "TestUnpark",
+]
