@@ -24,6 +24,10 @@ class SqlLeases(Role):
         """Record that a node is alive; return everybody alive and every lease."""
         return await self._db.write(Lane.LEASE, _beat, node, node_ttl_us, self.shards)
 
+    async def cluster(self, *, node_ttl_us: int) -> Cluster:
+        """Return everybody alive and every lease, without being a node."""
+        return await self._db.read(Lane.READ, _cluster, node_ttl_us, self.shards)
+
     async def leave(self, node_id: NodeId) -> None:
         """Forget a node and free all its leases at once."""
         await self._db.write(Lane.LEASE, _leave, node_id)
@@ -59,21 +63,7 @@ def _now_us() -> Script[Instant]:
     return int(rows[0][0])
 
 
-def _beat(node: NodeInfo, node_ttl_us: int, shards: int) -> Script[Cluster]:
-    yield Query(
-        "beat",
-        {
-            "node_id": node.node_id,
-            "host": node.host,
-            "pid": node.pid,
-            "address": node.address,
-            "version": node.version,
-            "tzdata": node.tzdata,
-            "started_us": node.started_us,
-            "telemetry": node.telemetry,
-        },
-    )
-    yield Query("forget_nodes", {"forget_after_us": _FORGET_FACTOR * node_ttl_us})
+def _cluster(node_ttl_us: int, shards: int) -> Script[Cluster]:
     nodes = yield Query("alive_nodes", {"node_ttl_us": node_ttl_us})
     leases = yield Query("all_leases")
     check_lease_rows(len(leases), shards)
@@ -98,6 +88,24 @@ def _beat(node: NodeInfo, node_ttl_us: int, shards: int) -> Script[Cluster]:
             for shard, holder, fence, expires_us, _ in leases
         ),
     )
+
+
+def _beat(node: NodeInfo, node_ttl_us: int, shards: int) -> Script[Cluster]:
+    yield Query(
+        "beat",
+        {
+            "node_id": node.node_id,
+            "host": node.host,
+            "pid": node.pid,
+            "address": node.address,
+            "version": node.version,
+            "tzdata": node.tzdata,
+            "started_us": node.started_us,
+            "telemetry": node.telemetry,
+        },
+    )
+    yield Query("forget_nodes", {"forget_after_us": _FORGET_FACTOR * node_ttl_us})
+    return (yield from _cluster(node_ttl_us, shards))
 
 
 def _leave(node_id: NodeId) -> Script[None]:

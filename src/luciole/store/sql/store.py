@@ -3,11 +3,16 @@
 from luciole.model.ids import Shard
 from luciole.store.capabilities import Capabilities
 from luciole.store.sql import migrate
+from luciole.store.sql.catalog import SqlCatalog
 from luciole.store.sql.dialect import Dialect, Lane
+from luciole.store.sql.executions import SqlExecutions
 from luciole.store.sql.leases import SqlLeases
+from luciole.store.sql.outbox import SqlOutbox
+from luciole.store.sql.planning import SqlPlans
+from luciole.store.sql.reads import SqlReads
 
 
-class SqlStore(SqlLeases):
+class SqlStore(SqlLeases, SqlPlans, SqlOutbox, SqlExecutions, SqlCatalog, SqlReads):
     """A store on any database that a dialect speaks to."""
 
     def __init__(self, db: Dialect, *, shards: int | None = None) -> None:

@@ -25,8 +25,9 @@ ON CONFLICT (digest) DO NOTHING;
 -- name: lock_schedules_by_name
 -- rows: namespace text, name text
 SELECT schedule.namespace, schedule.name, schedule.schedule_id, schedule.shard, schedule.owner, schedule.job_id,
-    schedule.trigger_id, schedule.policy_id, schedule.state
+    schedule.trigger_id, schedule.policy_id, schedule.state, cursor.fire_us, cursor.due_us
 FROM {rows} JOIN schedule ON schedule.namespace = batch.namespace AND schedule.name = batch.name
+JOIN cursor ON cursor.shard = schedule.shard AND cursor.schedule_id = schedule.schedule_id
 ORDER BY schedule.schedule_id {for_update};
 
 -- name: insert_schedules
@@ -41,3 +42,36 @@ ON CONFLICT (namespace, name) DO NOTHING RETURNING schedule_id;
 -- rows: shard int, schedule_id bigint, fire_us bigint, due_us bigint, trigger_id bigint, job_id bigint, policy_id bigint
 INSERT INTO cursor (shard, schedule_id, fire_us, due_us, revision, trigger_id, job_id, policy_id)
 SELECT shard, schedule_id, fire_us, due_us, 0, trigger_id, job_id, policy_id FROM {rows};
+
+-- name: lock_schedule
+SELECT schedule.shard, schedule.state, cursor.fire_us, cursor.due_us, cursor.revision
+FROM schedule JOIN cursor ON cursor.shard = schedule.shard AND cursor.schedule_id = schedule.schedule_id
+WHERE schedule.schedule_id = :schedule_id {for_update};
+
+-- name: write_cursor
+UPDATE cursor SET fire_us = :fire_us, due_us = :due_us, revision = revision + 1
+WHERE shard = :shard AND schedule_id = :schedule_id;
+
+-- name: write_schedule_state
+UPDATE schedule SET state = :state, reason = :reason, updated_us = {now_us} WHERE schedule_id = :schedule_id;
+
+-- name: edit_schedule
+UPDATE schedule SET owner = :owner, job_id = :job_id, trigger_id = :trigger_id, policy_id = :policy_id,
+    version = version + 1, state = :state, reason = CASE WHEN state = 'paused' THEN reason END, updated_us = {now_us}
+WHERE schedule_id = :schedule_id;
+UPDATE cursor SET job_id = :job_id, trigger_id = :trigger_id, policy_id = :policy_id, fire_us = :fire_us,
+    due_us = :due_us, revision = revision + 1
+WHERE shard = :shard AND schedule_id = :schedule_id;
+
+-- What was made ahead and is not due.
+-- name: future_entries
+SELECT shard, schedule_id, fire_us, part, state, flags, due_us FROM entry
+WHERE shard = :shard AND schedule_id = :schedule_id AND part >= 0 AND attempt = 1 AND due_us > {now_us}
+ORDER BY fire_us, part {for_update};
+
+-- name: reschedule
+UPDATE cursor SET fire_us = :at_us, due_us = :at_us, revision = cursor.revision + 1
+FROM schedule WHERE schedule.namespace = :namespace AND schedule.name >= :low AND schedule.name < :high
+AND schedule.state = 'active' AND cursor.shard = schedule.shard AND cursor.schedule_id = schedule.schedule_id
+AND cursor.due_us IS NOT NULL
+RETURNING cursor.shard;

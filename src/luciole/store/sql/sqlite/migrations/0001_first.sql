@@ -126,7 +126,7 @@ CREATE TABLE entry (
     PRIMARY KEY (shard, schedule_id, fire_us, part)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX entry_ready ON entry (shard, priority, due_us) WHERE state = 1;
-CREATE INDEX entry_cancel ON entry (shard) WHERE cancel = 1;
+CREATE INDEX entry_cancel ON entry (shard) WHERE cancel;
 
 -- Attempts that did not simply succeed.
 CREATE TABLE attempt (

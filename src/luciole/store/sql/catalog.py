@@ -1,0 +1,264 @@
+"""What users declare, over SQL: jobs, triggers, schedules."""
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import TypeAlias
+
+from luciole import limits
+from luciole.model.ids import IdSegment, JobId, ScheduleId, Shard, TriggerId
+from luciole.model.instant import Instant
+from luciole.model.job import EntryFlag, JobSpec
+from luciole.model.outbox import EntryState
+from luciole.model.plan import LedgerRow
+from luciole.model.schedule import NewSchedule, Reason, ScheduleState, pack_policy
+from luciole.model.sharding import shard_of_id
+from luciole.store.bounds import check_batch, check_job, check_limit, check_schedules, stored_text
+from luciole.store.sql.cancelling import release
+from luciole.store.sql.dialect import Lane, Role
+from luciole.store.sql.ledger import add_ledger
+from luciole.store.sql.reads import HIGHEST
+from luciole.store.sql.script import Query, Row, Script
+
+#: A job version, a trigger and a packed policy: what makes one definition equal to another.
+_Definition: TypeAlias = tuple[JobId, TriggerId, int]
+
+#: Above every name that starts with a prefix.
+_HIGHEST = "\U0010ffff"
+
+
+class SqlCatalog(Role):
+    """The role `CatalogStore`."""
+
+    async def take_ids(self, count: int) -> IdSegment:
+        """Take a segment of ids that nobody else gets."""
+        check_limit("count", count, limits.ID_SEGMENT_MAX)
+        return IdSegment(first=await self._db.write(Lane.CATALOG, _take, "id", count), count=count)
+
+    async def intern_jobs(self, specs: Sequence[JobSpec]) -> tuple[JobId, ...]:
+        """Return the version id of each spec, in order, storing new ones."""
+        check_batch("specs", specs, limits.REGISTER_BATCH_MAX)
+        for spec in specs:
+            check_job(spec)
+        ids = await self._db.write(Lane.CATALOG, _intern_jobs, specs)
+        return tuple(ids[spec] for spec in specs)
+
+    async def put_schedules(
+        self, schedules: Sequence[NewSchedule], *, first_id: int, replace: bool = True
+    ) -> tuple[ScheduleId | None, ...]:
+        """Insert or update schedules by (namespace, name); ids in order, None where that was not allowed."""
+        check_schedules(schedules)
+        ids, shards = await self._db.write(Lane.CATALOG, _put, schedules, first_id, replace, self.shards)
+        if shards:
+            self._db.hint(shards)
+        return ids
+
+    async def set_schedule_state(
+        self,
+        schedule_id: ScheduleId,
+        state: ScheduleState,
+        *,
+        reason: str | None,
+        fire_us: Instant | None,
+        due_us: Instant | None,
+        revision: int,
+        ledger: Sequence[LedgerRow] = (),
+    ) -> bool:
+        """Pause, resume or delete one schedule, while `revision` is the cursor's."""
+        check_batch("ledger", ledger, limits.PAGE_MAX)
+        text = stored_text(reason, limits.ERROR_TEXT_LENGTH_MAX)
+        shard = await self._db.write(
+            Lane.CATALOG, _set_state, schedule_id, state, text, (fire_us, due_us), revision, ledger
+        )
+        if shard is not None:
+            self._db.hint(frozenset({shard}))
+        return shard is not None
+
+    async def reschedule(self, namespace: str, name_prefix: str, at_us: Instant) -> int:
+        """Move the next fire of every active schedule whose name starts so to one instant."""
+        shards = await self._db.write(Lane.CATALOG, _reschedule, namespace, name_prefix, at_us)
+        if shards:
+            self._db.hint(frozenset(shards))
+        return len(shards)
+
+
+def _take(name: str, count: int) -> Script[int]:
+    rows = yield Query("take_ids", {"name": name, "count": count})
+    return int(rows[0][0])
+
+
+def _reschedule(namespace: str, prefix: str, at_us: Instant) -> Script[list[Shard]]:
+    binds = {"namespace": namespace, "low": prefix, "high": prefix + HIGHEST, "at_us": at_us}
+    rows = yield Query("reschedule", binds)
+    return [row[0] for row in rows]
+
+
+def _intern_jobs(specs: Sequence[JobSpec]) -> Script[dict[JobSpec, JobId]]:
+    digests = {spec: spec.digest() for spec in dict.fromkeys(specs)}
+    wanted = sorted(set(digests.values()))
+    ids = {bytes(row[0]): row[1] for row in (yield Query("find_jobs", rows=[(digest,) for digest in wanted]))}
+    new = {digest: spec for spec, digest in digests.items() if digest not in ids}
+    if new:
+        first = yield from _take("job", len(new))
+        rows = [
+            (job_id, spec.namespace, spec.handler, spec.payload, spec.content_type, spec.options_text(), digest)
+            for job_id, (digest, spec) in enumerate(sorted(new.items(), key=lambda item: item[0]), first)
+        ]
+        yield Query("insert_jobs", rows=rows)
+        # Read again: somebody else may have stored one at the same moment.
+        found = yield Query("find_jobs", rows=[(digest,) for digest in sorted(new)])
+        ids |= {bytes(row[0]): row[1] for row in found}
+    return {spec: ids[digest] for spec, digest in digests.items()}
+
+
+def _intern_triggers(texts: Sequence[str]) -> Script[dict[str, TriggerId]]:
+    digests = {text: sha256(text.encode()).digest() for text in dict.fromkeys(texts)}
+    rows = [(digest,) for digest in sorted(digests.values())]
+    ids = {bytes(row[0]): row[1] for row in (yield Query("find_triggers", rows=rows))}
+    new = sorted((digest, text) for text, digest in digests.items() if digest not in ids)
+    if new:
+        first = yield from _take("trigger", len(new))
+        numbered = [(number, text, digest) for number, (digest, text) in enumerate(new, first)]
+        yield Query("insert_triggers", rows=numbered)
+        found = yield Query("find_triggers", rows=[(digest,) for digest, _ in new])
+        ids |= {bytes(row[0]): row[1] for row in found}
+    return {text: ids[digest] for text, digest in digests.items()}
+
+
+def _put(
+    schedules: Sequence[NewSchedule],
+    first_id: int,
+    replace: bool,  # noqa: FBT001 - passed by position through `write`
+    shards: int,
+) -> Script[tuple[tuple[ScheduleId | None, ...], frozenset[Shard]]]:
+    jobs = yield from _intern_jobs([schedule.spec.job for schedule in schedules])
+    triggers = yield from _intern_triggers([schedule.spec.trigger for schedule in schedules])
+    definitions = [
+        (jobs[item.spec.job], triggers[item.spec.trigger], pack_policy(item.spec.policy, item.spec.job))
+        for item in schedules
+    ]
+    names = [(schedule.spec.namespace, schedule.spec.name) for schedule in schedules]
+    existing = yield from _existing(names)
+    changed: set[Shard] = set()
+    fresh = [place for place, name in enumerate(names) if name not in existing]
+    taken = yield from _insert({first_id + place: (schedules[place], definitions[place]) for place in fresh}, shards)
+    changed |= {shard_of_id(schedule_id, shards) for schedule_id in taken}
+    if len(taken) < len(fresh):  # Somebody else declared one of these names at the same moment.
+        existing = yield from _existing(names)
+    ids: list[ScheduleId | None] = []
+    for place, item in enumerate(schedules):
+        row = existing.get(names[place])
+        if row is None or row[2] in taken:
+            ids.append(first_id + place)
+        elif row[8] != ScheduleState.DELETED and (row[4] != item.spec.owner or not replace):
+            ids.append(None)
+        else:
+            ids.append(row[2])
+            if definitions[place] != tuple(row[5:8]) or row[8] == ScheduleState.DELETED:
+                yield from _edit(row, item, definitions[place])
+                changed.add(row[3])
+    return tuple(ids), frozenset(changed)
+
+
+def _existing(names: Sequence[tuple[str, str]]) -> Script[dict[tuple[str, str], Row]]:
+    rows = yield Query("lock_schedules_by_name", rows=sorted(names))
+    return {(row[0], row[1]): row for row in rows}
+
+
+def _insert(fresh: Mapping[ScheduleId, tuple[NewSchedule, _Definition]], shards: int) -> Script[set[ScheduleId]]:
+    """Insert schedules whose names were free; return the ids of those that still were."""
+    if not fresh:
+        return set()
+    now_us = (yield Query("clock"))[0][0]
+    schedules, cursors = [], []
+    for schedule_id, (item, (job_id, trigger_id, policy_id)) in fresh.items():
+        spec = item.spec
+        shard = shard_of_id(schedule_id, shards)
+        schedules.append((schedule_id, shard, spec.namespace, spec.name, spec.owner, job_id, trigger_id, policy_id))
+        fire_us, due_us = _first(item.fire_us, item.due_us, now_us)
+        cursors.append((shard, schedule_id, fire_us, due_us, trigger_id, job_id, policy_id))
+    taken = {row[0] for row in (yield Query("insert_schedules", rows=schedules))}
+    yield Query("insert_cursors", rows=sorted(row for row in cursors if row[1] in taken))
+    return taken
+
+
+def _first(fire_us: Instant | None, due_us: Instant | None, else_us: Instant) -> tuple[Instant, Instant | None]:
+    """Return where a cursor stands: at a fire time, or exhausted."""
+    if fire_us is None:
+        return else_us, None
+    return fire_us, fire_us if due_us is None else due_us
+
+
+def _edit(row: Row, item: NewSchedule, definition: _Definition) -> Script[None]:
+    _, _, schedule_id, shard, _, _, trigger_id, _, stored, fire_us, due_us = row
+    state = ScheduleState(stored)
+    runs_out = state is ScheduleState.ACTIVE and due_us is None
+    has_cursor = state is not ScheduleState.DELETED and not runs_out
+    group = (shard, schedule_id)
+    fire_us, due_us = yield from _withdraw(group, fire_us, due_us)
+    if has_cursor and definition[1] == trigger_id:
+        # The trigger is the same, so the cursor stays: a fire that is overdue is not lost by a change of the payload.
+        if state is ScheduleState.PARKED:
+            due_us = item.due_us if item.fire_us == fire_us else fire_us
+    else:
+        now_us = (yield Query("clock"))[0][0]
+        if has_cursor and fire_us <= now_us:
+            # I4: it was due under the old trigger, and nobody will plan it any more.
+            yield from add_ledger([(*group, LedgerRow(fire_us, fire_us, 1, Reason.DISABLED))])
+        fire_us, due_us = _first(item.fire_us, item.due_us, fire_us)
+    if state is ScheduleState.PAUSED:
+        due_us = None
+    yield Query(
+        "edit_schedule",
+        {
+            "schedule_id": schedule_id,
+            "shard": shard,
+            "owner": item.spec.owner,
+            "job_id": definition[0],
+            "trigger_id": definition[1],
+            "policy_id": definition[2],
+            "state": (ScheduleState.PAUSED if state is ScheduleState.PAUSED else ScheduleState.ACTIVE).value,
+            "fire_us": fire_us,
+            "due_us": due_us,
+        },
+    )
+
+
+def _withdraw(
+    group: tuple[Shard, ScheduleId], fire_us: Instant, due_us: Instant | None
+) -> Script[tuple[Instant, Instant | None]]:
+    """Take back what was made ahead and is not due; return the fire and due time that the cursor steps back to."""
+    rows = yield Query("future_entries", {"shard": group[0], "schedule_id": group[1]})
+    keys = [tuple(row[:4]) for row in rows]
+    yield Query("delete_entries", rows=keys)
+    yield Query("delete_executions", rows=keys)
+    ended = sum(row[4] != EntryState.WAITING and bool(row[5] & EntryFlag.RELEASES) for row in rows)
+    if ended:
+        yield from release({group: ended})
+    first_us, first_due_us = min(((row[2], row[6]) for row in rows), default=(fire_us, due_us))
+    if first_us >= fire_us:
+        return fire_us, due_us
+    return first_us, None if due_us is None else first_due_us
+
+
+def _set_state(
+    schedule_id: ScheduleId,
+    state: ScheduleState,
+    reason: str | None,
+    first: tuple[Instant | None, Instant | None],
+    revision: int,
+    ledger: Sequence[LedgerRow],
+) -> Script[Shard | None]:
+    """Change a state; return the schedule's shard, None when the cursor's revision is another one."""
+    found = yield Query("lock_schedule", {"schedule_id": schedule_id})
+    if not found or found[0][1] == ScheduleState.DELETED or found[0][4] != revision:
+        return None
+    shard, _, fire_us, due_us, _ = found[0]
+    group = (shard, schedule_id)
+    if state is ScheduleState.ACTIVE:
+        fire_us, due_us = _first(*first, fire_us)
+    else:
+        fire_us, due_us = yield from _withdraw(group, fire_us, None)
+    yield Query("write_schedule_state", {"schedule_id": schedule_id, "state": state.value, "reason": reason})
+    yield Query("write_cursor", {"shard": shard, "schedule_id": schedule_id, "fire_us": fire_us, "due_us": due_us})
+    yield from add_ledger([(*group, row) for row in ledger])
+    return int(shard)

@@ -1,0 +1,258 @@
+"""Executions by request, and their end, over SQL."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from luciole import limits
+from luciole.errors import InvalidValue, NotFound
+from luciole.model.execution import Enqueued, EnqueueRequest, ExecutionState
+from luciole.model.ids import NO_SCHEDULE, ExecutionKey, Shard
+from luciole.model.instant import Instant
+from luciole.model.outbox import EntryState
+from luciole.model.schedule import OverlapCode, ScheduleState
+from luciole.store.bounds import check_batch, check_limit, check_request
+from luciole.store.reads import Page
+from luciole.store.sql.cancelling import cancel, entries_of
+from luciole.store.sql.dialect import Lane, Role
+from luciole.store.sql.listing import labels_text
+from luciole.store.sql.overlap import Admission, Open, flags_under, open_of_row
+from luciole.store.sql.reads import states_of
+from luciole.store.sql.script import Query, Script
+
+#: A request key with its namespace.
+_Name: TypeAlias = tuple[str, str | None]
+
+#: Before every key of a shard.
+_START = (-1, limits.INSTANT_MIN_US, -(1 << 63))
+
+
+class SqlExecutions(Role):
+    """The role `ExecutionStore`."""
+
+    async def enqueue(self, requests: Sequence[EnqueueRequest]) -> tuple[Enqueued, ...]:
+        """Make executions and their entries durable; answers in order."""
+        self._check(requests)
+        answers = await self._db.write(Lane.ENQUEUE, enqueue, requests)
+        self._db.hint(frozenset(answer.key.shard for answer in answers if answer.created))
+        return answers
+
+    def enqueue_sql(self, kind: str) -> Any:  # noqa: ANN401 - sync or async by the kind of connection
+        """Return `enqueue(connection, requests)` for a user's own transaction; awaitable for async kinds."""
+        run_inside = self._db.inside(kind)
+
+        def enqueue_inside(connection: Any, requests: Sequence[EnqueueRequest]) -> Any:  # noqa: ANN401 - same
+            self._check(requests)
+            return run_inside(connection, enqueue, requests)
+
+        return enqueue_inside
+
+    async def trigger_schedule(self, request: EnqueueRequest) -> Enqueued | None:
+        """Create an execution of a schedule by request, or none where overlap forbids it."""
+        check_request(request, self.shards)
+        answer = await self._db.write(Lane.ENQUEUE, _trigger, request)
+        if answer and answer.created:
+            self._db.hint(frozenset({request.shard}))
+        return answer
+
+    async def request_cancel(self, keys: Sequence[ExecutionKey]) -> tuple[ExecutionState | None, ...]:
+        """Ask for the end of executions, durably; return the state of each afterwards."""
+        check_batch("keys", keys, limits.PAGE_MAX)
+        states = await self._db.write(Lane.ENQUEUE, _request_cancel, keys)
+        self._db.hint(frozenset(key.shard for key in keys))
+        return states
+
+    async def unpark(self, keys: Sequence[ExecutionKey]) -> int:
+        """Make parked executions ready again, due now; return how many were parked."""
+        check_batch("keys", keys, limits.PAGE_MAX)
+        count = await self._db.write(Lane.ENQUEUE, _unpark, keys)
+        self._db.hint(frozenset(key.shard for key in keys))
+        return count
+
+    async def prune(
+        self, shard: Shard, before_us: Instant, *, after: ExecutionKey | None, limit: int
+    ) -> Page[ExecutionKey]:
+        """Delete terminal executions that finished before an instant, walking a shard in key order."""
+        check_limit("limit", limit, limits.PRUNE_BATCH_MAX)
+        return await self._db.write(Lane.CATALOG, _prune, shard, before_us, after, limit)
+
+    def _check(self, requests: Sequence[EnqueueRequest]) -> None:
+        check_batch("requests", requests, limits.ENQUEUE_BATCH_MAX)
+        for request in requests:
+            check_request(request, self.shards)
+            if request.schedule_id != NO_SCHEDULE:
+                raise InvalidValue("schedule_id: an execution of a schedule comes by `trigger_schedule`")
+
+
+def enqueue(requests: Sequence[EnqueueRequest]) -> Script[tuple[Enqueued, ...]]:
+    """Make executions and their entries durable; see `ExecutionStore.enqueue`."""
+    answers: dict[int, Enqueued] = {}
+    for turn in _turns(requests):
+        answers.update((yield from _enqueue_turn(turn)))
+    return tuple(answers[place] for place in range(len(requests)))
+
+
+def _turns(requests: Sequence[EnqueueRequest]) -> Iterable[dict[int, EnqueueRequest]]:
+    """Part a batch so that no request id and no request key comes twice in a turn."""
+    turn: dict[int, EnqueueRequest] = {}
+    taken: set[object] = set()
+    for place, request in enumerate(requests):
+        marks: set[object] = {request.request_id}
+        if request.key is not None:
+            marks.add((request.namespace, request.key))
+        if taken & marks:
+            yield turn
+            turn, taken = {}, set()
+        turn[place] = request
+        taken |= marks
+    yield turn
+
+
+def _enqueue_turn(turn: Mapping[int, EnqueueRequest]) -> Script[dict[int, Enqueued]]:
+    claimed, known = yield from _claim([request for request in turn.values() if request.key is not None])
+    fires: dict[int, Instant | None] = {}
+    for place, request in turn.items():
+        if (request.namespace, request.key) not in known:
+            fires[place] = claimed.get((request.namespace, request.key), request.fire_us)
+    new = yield from _insert(_row(turn[place], fire_us) for place, fire_us in fires.items())
+    answers = {}
+    for place, request in turn.items():
+        fire_us = new.get(request.request_id)
+        if place not in fires:
+            answers[place] = Enqueued(key=known[request.namespace, request.key], created=False)
+        elif fire_us is not None:
+            answers[place] = Enqueued(key=_key(request, fire_us), created=True)
+        else:
+            # It exists, at the time that it asked for or at this very microsecond.
+            fire_us = fires[place]
+            if fire_us is None:
+                fire_us = (yield Query("clock"))[0][0] + request.delay_us
+            answers[place] = Enqueued(key=_key(request, fire_us), created=False)
+    return answers
+
+
+def _claim(
+    requests: Sequence[EnqueueRequest],
+) -> Script[tuple[dict[_Name, Instant], dict[_Name, ExecutionKey]]]:
+    """Take request keys for new executions; return the fire times of those taken, and what the others name."""
+    if not requests:
+        return {}, {}
+    rows = [
+        (
+            request.namespace,
+            request.key,
+            request.shard,
+            request.schedule_id,
+            request.fire_us,
+            request.delay_us,
+            -request.request_id,
+        )
+        for request in sorted(requests, key=lambda request: (request.namespace, request.key))
+    ]
+    claimed = {(row[0], row[1]): row[2] for row in (yield Query("claim_request_keys", rows=rows))}
+    names = [row[:2] for row in rows if row[:2] not in claimed]
+    known = {(row[0], row[1]): ExecutionKey(*row[2:]) for row in (yield Query("find_request_keys", rows=names))}
+    return claimed, known
+
+
+def _insert(rows: Iterable[tuple[Any, ...]]) -> Script[dict[int, Instant]]:
+    """Insert executions with their entries; return the fire time of each new one by its request id."""
+    new = yield Query("enqueue", rows=sorted(rows, key=lambda row: row[:3]))
+    return {-part: fire_us for fire_us, part in new}
+
+
+def _key(request: EnqueueRequest, fire_us: Instant) -> ExecutionKey:
+    return ExecutionKey(request.shard, request.schedule_id, fire_us, -request.request_id)
+
+
+def _row(
+    request: EnqueueRequest, fire_us: Instant | None, *, flags: int | None = None, waits: bool = False
+) -> tuple[Any, ...]:
+    return (
+        request.shard,
+        request.schedule_id,
+        -request.request_id,
+        fire_us,
+        request.delay_us,
+        request.job_id,
+        int(ExecutionState.QUEUED if waits else ExecutionState.READY),
+        int(EntryState.WAITING if waits else EntryState.READY),
+        request.priority,
+        request.flags if flags is None else flags,
+        int(request.origin),
+        request.payload,
+        None if request.payload is None else request.content_type,
+        labels_text(request.labels),
+        request.deadline_us,
+        request.namespace,
+        request.key,
+        None if request.replay_of is None else request.replay_of.text(),
+        None if request.parent is None else request.parent.text(),
+    )
+
+
+def _trigger(request: EnqueueRequest) -> Script[Enqueued | None]:
+    group = (request.shard, request.schedule_id)
+    yield Query("lock_cursors", rows=[group])
+    found = yield Query("schedule_of_request", {"schedule_id": request.schedule_id, "shard": request.shard})
+    if not found or found[0][0] == ScheduleState.DELETED:
+        raise NotFound(f"schedule {request.schedule_id}: there is none in shard {request.shard}")
+    overlap = OverlapCode(found[0][1] & 3)
+    fire_us = request.fire_us
+    if fire_us is None:
+        fire_us = (yield Query("clock"))[0][0] + request.delay_us
+    key = _key(request, fire_us)
+    known = yield from _known(request, key)
+    if known:
+        return Enqueued(key=known, created=False)
+    # In a statement after the lock, so that a plan and this one can't both see nothing.
+    rows = yield Query("open_of_schedules", rows=[group])
+    opened = open_of_row(rows[0]) if rows else Open()
+    admission = opened.admit(overlap)
+    if admission is Admission.SKIP:
+        return None
+    if opened.cancels:
+        yield from cancel((yield from entries_of([group])))
+    if request.key is not None:
+        yield from _claim([replace(request, fire_us=fire_us)])
+    flags = flags_under(overlap, request.flags)
+    yield from _insert([_row(request, fire_us, flags=flags, waits=admission is Admission.WAIT)])
+    yield Query("bump_cursors", rows=[(*group, 1)])
+    return Enqueued(key=key, created=True)
+
+
+def _known(request: EnqueueRequest, key: ExecutionKey) -> Script[ExecutionKey | None]:
+    """Return the execution that a request names already, by its request key or by its id."""
+    if request.key is not None:
+        named = yield Query("find_request_keys", rows=[(request.namespace, request.key)])
+        if named:
+            return ExecutionKey(*named[0][2:])
+    exists = yield Query("execution_states", rows=[key])
+    return key if exists else None
+
+
+def _request_cancel(keys: Sequence[ExecutionKey]) -> Script[tuple[ExecutionState | None, ...]]:
+    after = yield from cancel(keys)
+    return (yield from states_of(keys)) if after.keys() != set(keys) else tuple(after[key] for key in keys)
+
+
+def _unpark(keys: Sequence[ExecutionKey]) -> Script[int]:
+    rows = yield Query("lock_entries", rows=sorted(set(keys)))
+    parked = [tuple(row[:4]) for row in rows if row[5] == EntryState.PARKED]
+    yield Query("unpark_entries", rows=parked)
+    yield Query("delete_failures", rows=parked)
+    return len(parked)
+
+
+def _prune(shard: Shard, before_us: Instant, after: ExecutionKey | None, limit: int) -> Script[Page[ExecutionKey]]:
+    start = zip(("schedule_id", "fire_us", "part"), _START if after is None else after[1:], strict=True)
+    seen = yield Query("prune_walk", {"shard": shard, "limit": limit, **dict(start)})
+    ended = [row for row in seen if ExecutionState(row[4]).terminal and row[5] is not None and row[5] < before_us]
+    keys = tuple(ExecutionKey(*row[:4]) for row in ended)
+    for name in ("delete_executions", "delete_attempts", "delete_failures"):
+        yield Query(name, rows=keys)
+    yield Query("delete_request_keys", rows=sorted((row[6], row[7]) for row in ended if row[7] is not None))
+    if len(seen) == limit:
+        return Page(rows=keys, next=ExecutionKey(*seen[-1][:4]).text())
+    yield Query("prune_ledger", {"shard": shard, "before_us": before_us, "limit": limit})
+    return Page(rows=keys, next=None)

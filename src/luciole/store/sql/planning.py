@@ -1,0 +1,133 @@
+"""Due cursors in, executions and entries out, over SQL."""
+
+from collections.abc import Sequence
+
+from luciole import limits
+from luciole.errors import InvalidValue
+from luciole.model.ids import JobId, ScheduleId, Shard, TriggerId
+from luciole.model.instant import Instant
+from luciole.model.job import JobVersion, job_spec_from_row
+from luciole.model.lease import Lease
+from luciole.model.plan import DueBatch, Plan, PlanOutcome
+from luciole.model.schedule import Cursor
+from luciole.store.bounds import check_batch, check_limit, check_plan, check_shards, stored_text
+from luciole.store.sql.dialect import Lane, Role
+from luciole.store.sql.leases import check_fences
+from luciole.store.sql.moves import commit_plan
+from luciole.store.sql.script import Query, Row, Script
+
+
+class SqlPlans(Role):
+    """The role `PlanStore`."""
+
+    async def due_cursors(self, shards: Sequence[Shard], before_us: Instant, *, limit: int) -> DueBatch:
+        """Return cursors of active schedules with `due_us <= before_us`, the most overdue first."""
+        check_batch("shards", shards, limits.SHARDS_MAX)
+        check_limit("limit", limit, limits.DUE_MAX)
+        check_shards(shards, self.shards)
+        return await self._db.read(Lane.PLAN, _due_cursors, sorted(set(shards)), before_us, limit)
+
+    async def load_triggers(self, ids: Sequence[TriggerId]) -> dict[TriggerId, str]:
+        """Return the canonical texts of triggers."""
+        check_batch("ids", ids, limits.DUE_MAX)
+        return await self._db.read(Lane.PLAN, _load_triggers, ids)
+
+    async def load_jobs(self, ids: Sequence[JobId]) -> dict[JobId, JobVersion]:
+        """Return job versions; those that this version can't read are absent."""
+        check_batch("ids", ids, limits.DUE_MAX)
+        return await self._db.read(Lane.PLAN, _load_jobs, ids)
+
+    async def commit_plan(self, plan: Plan) -> PlanOutcome:
+        """Make one chunk durable: executions, outbox entries, ledger rows and moved cursors."""
+        check_plan(plan, limits.PLAN_BATCH_MAX)
+        outcome = await self._db.write(Lane.PLAN, commit_plan, plan)
+        if outcome.created > len(outcome.entries):
+            self._db.hint(frozenset(lease.shard for lease in plan.leases))
+        return outcome
+
+    async def park_schedules(self, leases: Sequence[Lease], parked: Sequence[tuple[ScheduleId, Shard, str]]) -> int:
+        """Stop schedules that the engine can't read, each with its reason (I7)."""
+        check_batch("parked", parked, limits.DUE_MAX)
+        return await self._db.write(Lane.PLAN, _park, leases, parked)
+
+
+def _due_cursors(shards: Sequence[Shard], before_us: Instant, limit: int) -> Script[DueBatch]:
+    share = max(1, limit // max(1, len(shards)))
+    binds = {"before_us": before_us}
+    # One more than the share says whether there is more, and when that is due.
+    found = yield Query("due_cursors", binds, [(shard, share + 1) for shard in shards])
+    by_shard: dict[Shard, list[Row]] = {shard: [] for shard in shards}
+    for row in found:
+        by_shard[row[0]].append(row)
+    room = limit
+    full = []
+    chosen: list[Row] = []
+    left: list[Instant] = []
+    for shard, rows in by_shard.items():
+        taken = rows[: min(share, room)]
+        room -= len(taken)
+        chosen += taken
+        if len(rows) > len(taken):
+            full.append((shard, len(taken)))
+            left.append(rows[len(taken)][4])
+    if room and full:
+        more = yield Query("due_cursors", binds, [(shard, taken + room + 1) for shard, taken in full])
+        skip = dict(full)
+        rest = []
+        for row in more:
+            if skip[row[0]]:
+                skip[row[0]] -= 1
+            else:
+                rest.append(row)
+        rest.sort(key=lambda row: (row[4], row[1]))
+        chosen += rest[:room]
+        left = [row[4] for row in rest[room:]]
+    if not left:
+        left = [row[0] for row in (yield Query("next_cursors", binds, [(shard,) for shard in shards]))]
+    return DueBatch(
+        cursors=tuple(map(_cursor, sorted(chosen, key=lambda row: (row[0], row[4], row[1])))),
+        next_due_us=min(left, default=None),
+    )
+
+
+def _cursor(row: Row) -> Cursor:
+    shard, schedule_id, revision, fire_us, due_us, trigger_id, job_id, policy_id = row
+    return Cursor(
+        shard=shard,
+        schedule_id=schedule_id,
+        revision=revision,
+        fire_us=fire_us,
+        due_us=due_us,
+        trigger_id=trigger_id,
+        job_id=job_id,
+        policy_id=policy_id,
+    )
+
+
+def _load_triggers(ids: Sequence[TriggerId]) -> Script[dict[TriggerId, str]]:
+    rows = yield Query("load_triggers", rows=[(number,) for number in sorted(set(ids))])
+    return {row[0]: row[1] for row in rows}
+
+
+def _load_jobs(ids: Sequence[JobId]) -> Script[dict[JobId, JobVersion]]:
+    rows = yield Query("load_jobs", rows=[(number,) for number in sorted(set(ids))])
+    versions = {}
+    for job_id, *texts in rows:
+        try:
+            versions[job_id] = JobVersion(job_id=job_id, spec=job_spec_from_row(*texts))
+        except InvalidValue:
+            continue  # I7: one that can't be read never hides the others.
+    return versions
+
+
+def _park(leases: Sequence[Lease], parked: Sequence[tuple[ScheduleId, Shard, str]]) -> Script[int]:
+    held = yield from check_fences(leases)  # I3: only the shard's holder.
+    reasons: dict[tuple[ScheduleId, Shard], str | None] = {}
+    for schedule_id, shard, reason in parked:
+        if shard in held:
+            reasons.setdefault((schedule_id, shard), stored_text(reason, limits.ERROR_TEXT_LENGTH_MAX))
+    yield Query("lock_cursors", rows=sorted((shard, schedule_id) for schedule_id, shard in reasons))
+    # I7: it stays, visible and repairable.
+    stopped = yield Query("park_schedules", rows=[(*key, reason) for key, reason in sorted(reasons.items())])
+    yield Query("stop_cursors", rows=sorted((row[0], row[1]) for row in stopped))
+    return len(stopped)
