@@ -28,7 +28,7 @@ _MACRO = re.compile(r"\{(\w+)\}")
 
 
 class Column(NamedTuple):
-    """One column of a row source, with its portable type: int, bigint, text or blob."""
+    """One column of a row source, with its portable type: int, bigint, text, blob or bool."""
 
     name: str
     type: str

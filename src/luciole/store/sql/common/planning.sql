@@ -84,7 +84,7 @@ SELECT shard, schedule_id, fire_us, 0, job_id, state, 1, due_us, priority, flags
 FROM {rows};
 
 -- name: insert_fire_entries
--- rows: shard int, schedule_id bigint, fire_us bigint, job_id bigint, state int, due_us bigint, priority int, flags int, cancel int
+-- rows: shard int, schedule_id bigint, fire_us bigint, job_id bigint, state int, due_us bigint, priority int, flags int, cancel bool
 INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, cancel)
 SELECT shard, schedule_id, fire_us, 0, job_id, state, 1, due_us, priority, flags, cancel FROM {rows};
 

@@ -12,7 +12,7 @@ from luciole.store.sql.queries import Statement, bind, expand
 from luciole.store.sql.script import Query
 
 #: Portable types, and the arrays that carry them.
-_ARRAYS = {"int": "int4[]", "bigint": "int8[]", "text": "text[]", "blob": "bytea[]"}
+_ARRAYS = {"int": "int4[]", "bigint": "int8[]", "text": "text[]", "blob": "bytea[]", "bool": "bool[]"}
 
 #: The clock at the statement, not at the transaction's start; a sub-select, so that it is read once and an index
 #: condition can use it.
