@@ -321,11 +321,18 @@ def _check_some_day(fields: CronFields) -> None:
 @lru_cache(maxsize=limits.CRON_FIELDS_KEPT)
 def _tables(values: int, high: int) -> tuple[bytes, bytes]:
     """Give two tables over 0 to high + 1: the member at or after each value, and the one at or before it."""
-    known = members(values)
-    on = bytes(min((k for k in known if k >= value), default=_NONE) for value in range(high + 2))
-    back = bytes(max((k for k in known if k <= value), default=_NONE) for value in range(high + 1))
-    # The entry after the last is also entry -1, which is asked for when 0 is not a member: nothing before it.
-    return on, back + bytes((_NONE,))
+    on, back = bytearray(high + 2), bytearray(high + 2)
+    member = _NONE
+    for value in range(high + 1, -1, -1):
+        member = value if values >> value & 1 else member
+        on[value] = member
+    member = _NONE
+    for value in range(high + 1):
+        member = value if values >> value & 1 else member
+        back[value] = member
+    # Entry high + 1 is also entry -1, which is asked for when 0 is no member: nothing comes before it.
+    back[-1] = _NONE
+    return bytes(on), bytes(back)
 
 
 def _below(values: int, limit: int) -> int:

@@ -263,10 +263,10 @@ def _parse_item(field: _Field, item: str) -> int:
             _refuse(field, item, f"say where the steps end; write {low}-{field.high}/{step}")
     if low > high:
         high += field.size
-    values = 0
-    for value in range(low, high + 1, step):
-        values |= 1 << ((value - field.low) % field.size + field.low)
-    return values
+    # The members as bits from the field's lowest value on; what lies beyond its highest wraps.
+    steps = (2 << (high - low)) - 1 if step == 1 else sum(1 << k for k in range(0, high - low + 1, step))
+    values = steps << (low - field.low)
+    return ((values | values >> field.size) & ((1 << field.size) - 1)) << field.low
 
 
 def _value(field: _Field, item: str, text: str) -> int:

@@ -1,6 +1,5 @@
 """Durations: whole microseconds, written by people as "90s", "1h30m", a number of seconds or a timedelta."""
 
-import math
 import re
 from datetime import timedelta
 from typing import Final, TypeAlias
@@ -20,8 +19,10 @@ _UNITS_US: Final = {
     "d": limits.DAY_US,
     "w": 7 * limits.DAY_US,
 }
+_USAGE: Final = "write text such as '30s' or '1h30m', a number of seconds, or a timedelta"
 _PART: Final = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?(us|ms|s|m|h|d|w)", re.ASCII)
 _MICROSECOND: Final = timedelta(microseconds=1)
+_SECONDS_MAX: Final = limits.DURATION_MAX_US // limits.SECOND_US
 
 
 def duration_us(value: object, *, field: str = "duration") -> int:
@@ -38,17 +39,14 @@ def duration_us(value: object, *, field: str = "duration") -> int:
         found = value // _MICROSECOND
     elif isinstance(value, str):
         found = _parse(value, field)
-    elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        # A whole number is never turned into a float: 10**400 seconds is an answer, not an OverflowError.
-        found = value * limits.SECOND_US if isinstance(value, int) else round(value * limits.SECOND_US)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        # Compared before it is multiplied: neither 10**400 nor 1e308 nor NaN may get any further.
+        found = round(value * limits.SECOND_US) if 0 <= value <= _SECONDS_MAX else -1
     else:
         raise InvalidValue(f"{field}: a {type(value).__name__} is no duration; {_USAGE}")
     if not 0 <= found <= limits.DURATION_MAX_US:
         raise InvalidValue(f"{field}: a duration lies between 0 and 100 years; {_USAGE}")
     return found
-
-
-_USAGE: Final = "write text such as '30s' or '1h30m', a number of seconds, or a timedelta"
 
 
 def _parse(text: str, field: str) -> int:

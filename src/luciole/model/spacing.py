@@ -46,4 +46,5 @@ def least_spacing_s(line: Timeline, walls: SpacedWalls) -> int:
 
 def _closest(fires: int, limit: int) -> int:
     """Give the shortest distance between two members of a bit set, if it is under the limit."""
-    return next((gap for gap in range(1, limit) if fires & (fires >> gap)), limit)
+    low = (fires & -fires).bit_length()
+    return next((gap for gap in range(1, min(limit, fires.bit_length() - low + 1)) if fires & (fires >> gap)), limit)

@@ -116,25 +116,28 @@ class Timeline:
     fold: Fold
     _eras: dict[int, _Era] = field(default_factory=dict, init=False, repr=False)
 
-    def next(self, walls: Walls, at_s: int) -> int:
-        """Give the first fire at or after `at_s`, from FIRST_S to LAST_S, or NEVER_S."""
+    def next(self, walls: Walls, at_s: int, until_s: int = LAST_S) -> int:
+        """Give the first fire in `at_s` to `until_s`, or some later time when there is none.
+
+        Both lie between FIRST_S and LAST_S. The search goes no further than the end.
+        """
         starts_s, spans = self._eras.get(at_s >> _ERA_BITS) or self._build(at_s >> _ERA_BITS)
         _, end_s, offset_s, special = spans[bisect_right(starts_s, at_s) - 1]
         if special is None:
             fire_s = walls.next(at_s + offset_s) - offset_s
             if fire_s < end_s:
                 return fire_s
-        return self._search_forward(walls, at_s)
+        return self._search_forward(walls, at_s, until_s)
 
-    def previous(self, walls: Walls, at_s: int) -> int:
-        """Give the last fire at or before `at_s`, from FIRST_S to LAST_S, or -NEVER_S."""
+    def previous(self, walls: Walls, at_s: int, from_s: int = FIRST_S) -> int:
+        """Give the last fire in `from_s` to `at_s`, or some earlier time when there is none."""
         starts_s, spans = self._eras.get(at_s >> _ERA_BITS) or self._build(at_s >> _ERA_BITS)
         start_s, _, offset_s, special = spans[bisect_right(starts_s, at_s) - 1]
         if special is None:
             fire_s = walls.previous(at_s + offset_s) - offset_s
             if fire_s >= start_s:
                 return fire_s
-        return self._search_backward(walls, at_s)
+        return self._search_backward(walls, at_s, from_s)
 
     def count(self, walls: Walls, from_s: int, until_s: int) -> int:
         """Count the fires in [from_s, until_s); the cost grows with the years, not with the fires."""
@@ -151,11 +154,11 @@ class Timeline:
         starts_s, spans = self._eras.get(at_s >> _ERA_BITS) or self._build(at_s >> _ERA_BITS)
         return spans[bisect_right(starts_s, at_s) - 1]
 
-    def _search_forward(self, walls: Walls, at_s: int) -> int:
-        while at_s <= LAST_S:
+    def _search_forward(self, walls: Walls, at_s: int, until_s: int) -> int:
+        while at_s <= until_s:
             # No wall time lies in between, so no fire does: step over the years, not through their spans.
             at_s = max(at_s, walls.next(at_s - REACH_S) - REACH_S)
-            if at_s > LAST_S:
+            if at_s > until_s:
                 break
             span = self.span_at(at_s)
             fire_s = span.first_fire(walls, at_s)
@@ -164,10 +167,10 @@ class Timeline:
             at_s = span.end_s
         return NEVER_S
 
-    def _search_backward(self, walls: Walls, at_s: int) -> int:
-        while at_s >= FIRST_S:
+    def _search_backward(self, walls: Walls, at_s: int, from_s: int) -> int:
+        while at_s >= from_s:
             at_s = min(at_s, walls.previous(at_s + REACH_S) + REACH_S)
-            if at_s < FIRST_S:
+            if at_s < from_s:
                 break
             span = self.span_at(at_s)
             fire_s = span.last_fire(walls, at_s)

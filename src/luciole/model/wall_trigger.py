@@ -68,7 +68,7 @@ class WallTrigger(DatetimeEdge):
         at_s = max(at_s, self._first_s)
         if at_s > self._last_s:
             return None
-        fire_s = self._line.next(self.walls, at_s)
+        fire_s = self._line.next(self.walls, at_s, self._last_s)
         return fire_s * _SECOND_US if fire_s <= self._last_s else None
 
     def previous_us(self, before_us: Instant) -> Instant | None:
@@ -77,7 +77,7 @@ class WallTrigger(DatetimeEdge):
         at_s = min(at_s, self._last_s)
         if at_s < self._first_s:
             return None
-        fire_s = self._line.previous(self.walls, at_s)
+        fire_s = self._line.previous(self.walls, at_s, self._first_s)
         return fire_s * _SECOND_US if fire_s >= self._first_s else None
 
     def count(self, after_us: Instant, until_us: Instant) -> int:
@@ -108,7 +108,7 @@ class WallTrigger(DatetimeEdge):
     def _check(self) -> None:
         if self.bounds.start_us is not None and self.next_us(self.bounds.start_us - 1) is None:
             raise InvalidTrigger("end: no fire time lies between start and end; write a later end")
-        if self.gap == "skip" and self._line.next(self.walls, _PROBE_FROM_S) > _PROBE_UNTIL_S:
+        if self.gap == "skip" and self._line.next(self.walls, _PROBE_FROM_S, _PROBE_UNTIL_S) > _PROBE_UNTIL_S:
             raise InvalidTrigger(
                 f"gap: every wall time of this rule falls into a gap of {self.tz}, and gap='skip' drops it; "
                 "write gap='after'",
