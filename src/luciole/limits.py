@@ -134,3 +134,77 @@ POSTGRES_MIGRATE_US: Final = 10 * MINUTE_US
 POSTGRES_PAUSE_MIN_US: Final = MS_US
 POSTGRES_CONFLICT_PAUSE_MAX_US: Final = 200 * MS_US
 POSTGRES_RECONNECT_MAX_US: Final = 2 * SECOND_US
+
+#: What a loop sleeps at most: whatever wakes it may get lost.
+IDLE_PAUSE_MAX_US: Final = 500 * MS_US
+#: Failed ticks in a row before a loop counts as failing.
+LOOP_FAILURES_MAX: Final = 10
+
+#: Further apart than this, host and store are not believed to live in the same hour.
+CLOCK_SKEW_MAX_US: Final = 5 * MINUTE_US
+#: A move of the store's clock that is reported.
+CLOCK_JUMP_US: Final = 1 * SECOND_US
+CLOCK_SAMPLES: Final = 8
+
+TELEMETRY_WINDOW_US: Final = 10 * SECOND_US
+
+#: An attempt that came back for an unknown handler is offered again after this pause.
+UNKNOWN_HANDLER_PAUSE_US: Final = 1 * SECOND_US
+#: A handler may put its next attempt off by at most this.
+RETRY_DELAY_MAX_US: Final = 366 * DAY_US
+
+#: A lane of the planner reads its shards again this many times before the tick ends.
+PLAN_ROUNDS_MAX: Final = 8
+#: Plan chunks grow and shrink towards this duration of a commit.
+PLAN_COMMIT_TARGET_US: Final = 50 * MS_US
+#: Schedules that failed alone and are not yet parked.
+SUSPECTS_MAX: Final = 1_000
+
+#: Reports that wait in a node before it stops reading its sessions.
+REPORT_QUEUE_MAX: Final = 20_000
+#: Results that one settle call carries at most, in bytes, but for the last.
+REPORT_BYTES_MAX: Final = 8 * 1_048_576
+#: An outcome that the store can't take for an unknown reason is tried so often before it is replaced by a failure.
+SURPRISES_MAX: Final = 3
+#: A next attempt due within this time stays in memory; a later one is found by polling.
+RETRY_KEPT_US: Final = 5 * SECOND_US
+#: Fewer ready entries of a shard in memory than this, and polling looks for more.
+READY_LOW: Final = 128
+#: Ready entries of a shard that polling fetches beyond those in memory.
+READY_REFILL: Final = 512
+#: Ready entries of a well-filled shard that polling looks at, for a higher priority.
+READY_PEEK: Final = 32
+#: Job versions that a node keeps at hand, by count and by bytes of payload; and how many it reads at once.
+JOBS_KEPT: Final = 65_536
+JOB_BYTES_KEPT: Final = 64 * 1_048_576
+JOBS_READ_MAX: Final = 1_000
+#: A handler that no executor knows for so long is not coming with the next restart.
+UNKNOWN_HANDLER_GRACE_US: Final = 30 * SECOND_US
+#: The pruner's rest between two pages, and between two walks through its shards.
+PRUNE_PAGE_PAUSE_US: Final = 100 * MS_US
+PRUNE_WALK_PAUSE_US: Final = 10 * MINUTE_US
+
+#: Told nothing for so long, a node and an executor give their session up.
+SESSION_TTL_US: Final = 6 * SECOND_US
+SESSION_WATCH_PAUSE_US: Final = 500 * MS_US
+#: A connection that has not introduced itself by then is closed.
+HELLO_WAIT_US: Final = 10 * SECOND_US
+#: An executor whose session broke has so long to come back before its attempts are taken back.
+RECONNECT_GRACE_US: Final = 3 * SECOND_US
+#: Executors have so long to tell a shard's new holder what they run.
+TAKE_OVER_GRACE_US: Final = 3 * SECOND_US
+#: A run that lasts this long is put on record as running.
+RUN_MARKED_AFTER_US: Final = 1 * SECOND_US
+#: Polls, and passes of the planner, for what comes due close together are at least so far apart.
+POLL_PAUSE_MIN_US: Final = 5 * MS_US
+PLAN_PAUSE_MIN_US: Final = 10 * MS_US
+#: How long one wait for a hint of the store lasts; and how often hints wake the planner at most.
+HINT_WAIT_US: Final = 5 * SECOND_US
+PLAN_HINT_PAUSE_US: Final = 50 * MS_US
+#: How often the event loop is asked whether it is stalled.
+STALL_PAUSE_US: Final = 250 * MS_US
+#: What a tick under way gets to end when its loop is stopped; and how often a drain looks.
+LOOP_STOP_GRACE_US: Final = 5 * SECOND_US
+DRAIN_LOOK_US: Final = 20 * MS_US
+#: Schedules may be planned so long before they are due.
+PLAN_AHEAD_MAX_US: Final = 5 * SECOND_US

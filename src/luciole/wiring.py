@@ -4,7 +4,9 @@ from collections.abc import Callable
 from functools import cache
 
 from luciole.errors import InvalidValue
+from luciole.node import Node, Surroundings
 from luciole.runtime.clock import SystemClock
+from luciole.settings import Settings
 from luciole.store.memory import MemoryState, MemoryStore
 from luciole.store.spi import Store
 
@@ -23,6 +25,17 @@ def make_store(dsn: str) -> Store:
     if make is None:
         raise InvalidValue(f"dsn: {scheme[:40]!r} is no kind of store; there are: {', '.join(sorted(_STORES))}")
     return make(rest)
+
+
+def build_node(settings: Settings, store: Store, surroundings: Surroundings | None = None) -> Node:
+    """Return a node around an open store, not yet started.
+
+    Args:
+        settings: the knobs.
+        store: an open store; the node does not close it.
+        surroundings: time, randomness and identity; default: the real ones.
+    """
+    return Node(settings, store, surroundings)
 
 
 async def open_store(dsn: str) -> Store:

@@ -1,0 +1,250 @@
+"""The planner: due cursors in, executions out, in guarded chunks on several connections."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from luciole import limits
+from luciole.engine.leaseholder import LeaseHolder
+from luciole.engine.suspects import Suspects
+from luciole.engine.triggers import TriggerShelf
+from luciole.errors import Fatal, StoreUnavailable, Unavailable
+from luciole.model.ids import ExecutionKey, Shard
+from luciole.model.instant import Instant
+from luciole.model.lease import Lease
+from luciole.model.outbox import Entry
+from luciole.model.plan import Move, Plan
+from luciole.model.planning import Parked, plan_tick
+from luciole.model.schedule import Cursor
+from luciole.runtime.probe import Probe, Stage
+from luciole.runtime.store_clock import StoreClock
+from luciole.runtime.telemetry import Telemetry
+from luciole.store.spi import Store
+
+_log = logging.getLogger("luciole.planner")
+
+
+@dataclass(slots=True, kw_only=True)
+class Planner:
+    """Plans the due cursors of every shard that this node trusts itself to hold.
+
+    One read finds what is due. When that is much, the shards are dealt to lanes, one for each plan connection: while
+    one lane waits for its commit, another computes. A lane works off its shards by itself, in chunks whose size
+    follows the time that a commit takes.
+    """
+
+    store: Store
+    leases: LeaseHolder
+    store_clock: StoreClock
+    telemetry: Telemetry
+    deliver: Callable[[Sequence[Entry]], None]  #: takes entries that were made durable and are due or soon are
+    room: Callable[[Shard], int]  #: how many more entries of a shard fit into memory
+    recover: Callable[[Iterable[Shard]], None]  #: told of shards that may have entries which no memory knows
+    progress: Callable[[], None]  #: told after each chunk
+    batch_min: int = limits.PLAN_BATCH_MIN
+    due_max: int = limits.DUE_MAX
+    idle_pause_us: int = limits.IDLE_PAUSE_MAX_US
+    plan_ahead_us: int = 0
+    probe: Probe | None = None
+    triggers: TriggerShelf = field(default_factory=TriggerShelf)
+    suspects: Suspects = field(default_factory=Suspects)
+    batch: int = 0  #: moves of the next full chunk
+    running: bool = True  #: False: plan nothing (draining, or a bench that opens the gate at an instant)
+
+    async def tick(self) -> int:
+        """Do one bounded pass; return the pause before the next, in microseconds."""
+        leases = self.leases.trusted()
+        if not leases or not self.running:
+            return self.idle_pause_us
+        due, pause_us = await self._read(leases, self.due_max)
+        if not due:
+            return pause_us
+        lanes = self._deal(leases, due) if pause_us == 0 or len(due) > self.batch_min else [(leases, due)]
+        done = await asyncio.gather(
+            *(
+                self._lane(held, cursors, more=pause_us == 0, due_max=self.due_max // len(lanes))
+                for held, cursors in lanes
+            ),
+            return_exceptions=True,
+        )
+        for failed in done:
+            if isinstance(failed, BaseException):
+                raise failed  # Every lane has ended; nothing is under way any more.
+        return pause_us
+
+    async def _read(self, leases: Sequence[Lease], limit: int) -> tuple[tuple[Cursor, ...], int]:
+        """Return due cursors, and the pause after them: 0 when there are more."""
+        before_us = self.store_clock.now_us() + self.plan_ahead_us
+        shards = [lease.shard for lease in leases]
+        batch = await self.telemetry.timed("due_cursors", self.store.due_cursors(shards, before_us, limit=limit))
+        if batch.next_due_us is None:
+            return batch.cursors, self.idle_pause_us
+        # I11: by the store's clock and rounded up, so that a timer never finds a due time still ahead of it.
+        until_us = self.store_clock.until_us(batch.next_due_us - self.plan_ahead_us)
+        return batch.cursors, max(0, min(until_us, self.idle_pause_us))
+
+    def _deal(
+        self, leases: Sequence[Lease], due: Sequence[Cursor]
+    ) -> list[tuple[tuple[Lease, ...], tuple[Cursor, ...]]]:
+        """Deal shards to lanes so that each has about as many due cursors; the same shard is never in two."""
+        by_shard: dict[Shard, list[Cursor]] = {lease.shard: [] for lease in leases}
+        for cursor in due:
+            by_shard[cursor.shard].append(cursor)
+        lanes: list[tuple[list[Lease], list[Cursor]]] = [
+            ([], []) for _ in range(min(len(leases), self.store.capabilities.plan_connections))
+        ]
+        for lease in sorted(leases, key=lambda lease: -len(by_shard[lease.shard])):
+            held, cursors = min(lanes, key=lambda lane: len(lane[1]))
+            held.append(lease)
+            cursors += by_shard[lease.shard]
+        return [(tuple(held), tuple(cursors)) for held, cursors in lanes if held]
+
+    async def _lane(self, leases: Sequence[Lease], due: Sequence[Cursor], *, more: bool, due_max: int) -> None:
+        """Work off what is due in some shards: what was read, then what the lane reads itself while there is more."""
+        for _ in range(limits.PLAN_ROUNDS_MAX):
+            await self._plan(due)
+            if not more or not self.running:
+                return
+            held = {lease.shard for lease in leases}
+            leases = [lease for lease in self.leases.trusted() if lease.shard in held]
+            if not leases:
+                return
+            due, pause_us = await self._read(leases, due_max)
+            more = pause_us == 0
+            if not due:
+                return
+
+    async def _plan(self, due: Sequence[Cursor]) -> None:
+        triggers = await self.triggers.load(self.store, self.telemetry, {cursor.trigger_id for cursor in due})
+        now_us = self.store_clock.now_us()
+        tick = plan_tick(
+            due,
+            now_us=now_us,
+            horizon_us=now_us + self.plan_ahead_us,
+            triggers=triggers,
+            next_fire=self.triggers.memo.next_us,
+        )
+        if self.probe is not None:
+            self.probe.stamp(Stage.DECIDE, _keys(tick.moves), now_us)
+        if tick.parked:
+            await self._park(tick.parked)
+        at = 0
+        moves = self._within_room(tick.moves)
+        while at < len(moves):
+            chunk = self._chunk(moves, at)
+            await self._commit(chunk)
+            at += len(chunk)
+
+    def _within_room(self, moves: Sequence[Move]) -> Sequence[Move]:
+        """Leave what memory has no room for READY in the store."""
+        counts: dict[Shard, int] = {}
+        for move in moves:
+            shard = move.cursor.shard
+            counts[shard] = counts.get(shard, 0) + len(move.fires)
+        full = {shard: self.room(shard) for shard, count in counts.items() if count > self.room(shard)}
+        if not full:
+            return moves
+        kept = []
+        for move in moves:
+            shard = move.cursor.shard
+            if shard in full:
+                full[shard] -= len(move.fires)
+                kept.append(move._replace(ready=True) if full[shard] < 0 else move)
+            else:
+                kept.append(move)
+        return kept
+
+    def _chunk(self, moves: Sequence[Move], at: int) -> Sequence[Move]:
+        capabilities = self.store.capabilities
+        end = at + max(1, min(max(self.batch, self.batch_min), capabilities.plan_batch_max))
+        chunk = moves[at:end]
+        if (
+            self.suspects
+            and (first := next((i for i, move in enumerate(chunk) if move.cursor.schedule_id in self.suspects), None))
+            is not None
+        ):
+            return chunk[:first] or chunk[:1]  # A row that may be poison goes alone.
+        if not capabilities.spans_shards:
+            shard = chunk[0].cursor.shard
+            return chunk[: next((i for i, move in enumerate(chunk) if move.cursor.shard != shard), len(chunk))]
+        return chunk
+
+    async def _commit(self, moves: Sequence[Move]) -> None:
+        """Commit one chunk; bisect it when a row of it can't be stored, so that one never blocks the others (I7)."""
+        held = {lease.shard: lease for lease in self.leases.trusted()}
+        moves = [move for move in moves if move.cursor.shard in held]  # I3: its new holder plans the rest.
+        if not moves:
+            return
+        leases = tuple(held[shard] for shard in sorted({move.cursor.shard for move in moves}))
+        begun_us = self.store_clock.now_us()
+        try:
+            outcome = await self.telemetry.timed(
+                "commit_plan", self.store.commit_plan(Plan(moves=tuple(moves), leases=leases))
+            )
+        except StoreUnavailable:
+            raise  # Nothing was written.
+        except (Unavailable, Fatal, asyncio.CancelledError):
+            self.recover(lease.shard for lease in leases)
+            raise
+        except Exception as problem:  # noqa: BLE001 - whatever a row provokes, the rows beside it go on
+            await self._bisect(moves, problem)
+            return
+        self.progress()
+        self.suspects.note_success()
+        self._note(outcome.entries, outcome.created, outcome.skipped, begun_us, len(moves))
+        if outcome.refused:
+            self.telemetry.count("plans_refused_stale", len(outcome.refused))
+            self.leases.forget(outcome.refused)  # Their new holder plans them from here on.
+        if outcome.lost:
+            self.telemetry.count("plan_races_lost", len(outcome.lost))
+        if outcome.entries:
+            self.deliver(outcome.entries)
+
+    async def _bisect(self, moves: Sequence[Move], problem: Exception) -> None:
+        if len(moves) > 1:
+            middle = len(moves) // 2
+            await self._commit(moves[:middle])
+            await self._commit(moves[middle:])
+            return
+        cursor = moves[0].cursor
+        if self.suspects.convict(cursor.schedule_id, problem):
+            reason = f"it can't be stored: {type(problem).__name__}: {problem}"
+            await self._park([Parked(cursor.schedule_id, cursor.shard, reason[: limits.ERROR_TEXT_LENGTH_MAX])])
+
+    async def _park(self, parked: Sequence[Parked]) -> None:
+        for row in parked:
+            _log.error("schedule %d is parked: %s", row.schedule_id, row.reason)
+        held = {lease.shard: lease for lease in self.leases.trusted()}
+        leases = [held[shard] for shard in sorted({row.shard for row in parked}) if shard in held]
+        count = await self.telemetry.timed(
+            "park_schedules",
+            self.store.park_schedules(
+                leases, [(row.schedule_id, row.shard, row.reason) for row in parked if row.shard in held]
+            ),
+        )
+        self.telemetry.count("schedules_parked", count)
+
+    def _note(self, entries: Sequence[Entry], created: int, skipped: int, begun_us: Instant, moves: int) -> None:
+        """Count what a chunk did, and let its duration say how large the next may be."""
+        now_us = self.store_clock.now_us()
+        self.telemetry.count("fired", created)
+        self.telemetry.count("overlaps", skipped)
+        for due_us, times in Counter(entry.due_us for entry in entries).items():
+            self.telemetry.note("fire_lag", max(0, now_us - due_us), times)
+        per_move_us = max(1, (now_us - begun_us) // moves)
+        target = limits.PLAN_COMMIT_TARGET_US // per_move_us
+        # Half way to what the last chunk suggests: one slow commit is no trend.
+        self.batch = max(self.batch_min, (max(self.batch, self.batch_min) + target) // 2)
+        self.batch = min(self.batch, self.store.capabilities.plan_batch_max)
+        if self.probe is not None:
+            self.probe.stamp(Stage.COMMIT, [entry.key for entry in entries], now_us)
+
+
+def _keys(moves: Sequence[Move]) -> list[ExecutionKey]:
+    return [
+        ExecutionKey(move.cursor.shard, move.cursor.schedule_id, fire.fire_us, 0)
+        for move in moves
+        for fire in move.fires
+    ]

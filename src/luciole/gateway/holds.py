@@ -1,0 +1,154 @@
+"""Holds: the open entries of this node's shards, in memory until they are settled."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from luciole import limits
+from luciole.gateway.flights import Flights
+from luciole.gateway.jobs import JobShelf
+from luciole.gateway.lines import Lines
+from luciole.model.ids import ExecutionKey, Shard
+from luciole.model.instant import Instant
+from luciole.model.lease import Lease
+from luciole.model.outbox import Entry, EntryState
+
+
+@dataclass(slots=True, kw_only=True)
+class ShardHold:
+    """One shard that this node holds."""
+
+    lease: Lease
+    entries: dict[ExecutionKey, Entry] = field(default_factory=dict)  #: waiting and in flight
+    ready: int = 0  #: those of them that polling finds too
+    more: bool = False  #: the last poll was cut: the store has more that is due
+    #: After a crash of the former holder: an unrecorded first attempt that was due by then may be running.
+    doubtful_before_us: Instant | None = None
+    polled_from_us: int = 0  #: no polling before it (monotonic): executors still announce what they run
+
+
+class _Read:
+    """What was forgotten while a read was under way: rows of it that are no longer true."""
+
+    __slots__ = ("gone",)
+
+    def __init__(self) -> None:
+        self.gone: set[ExecutionKey] = set()
+
+
+class Holds:
+    """The table of held entries by shard, and the lines in which those wait that nobody has.
+
+    Args:
+        jobs: says what a job version asks of an executor.
+        flights: which of the entries an executor has.
+        held_max: entries of one shard at most.
+    """
+
+    def __init__(self, jobs: JobShelf, flights: Flights, *, held_max: int = limits.HELD_MAX) -> None:
+        self.shards: dict[Shard, ShardHold] = {}
+        self.lines = Lines(jobs, self.waits)
+        self._flights = flights
+        self._held_max = held_max
+        self._planned_ahead: set[ExecutionKey] = set()
+        self._reads: list[_Read] = []
+
+    def __len__(self) -> int:
+        return sum(len(hold.entries) for hold in self.shards.values())
+
+    def open(self, lease: Lease, *, doubtful_before_us: Instant | None, polled_from_us: int) -> None:
+        """Begin to hold a shard."""
+        self.shards[lease.shard] = ShardHold(
+            lease=lease, doubtful_before_us=doubtful_before_us, polled_from_us=polled_from_us
+        )
+
+    def drop(self, shards: Iterable[Shard]) -> None:
+        """Forget shards with all their entries; their new holder loads them."""
+        if [shard for shard in shards if self.shards.pop(shard, None) is not None]:
+            self.lines.purge()
+            self._planned_ahead = {key for key in self._planned_ahead if key.shard in self.shards}
+
+    def room(self, shard: Shard) -> int:
+        """Return how many more entries of a shard memory may hold."""
+        hold = self.shards.get(shard)
+        return 0 if hold is None else max(0, self._held_max - len(hold.entries))
+
+    def entry(self, key: ExecutionKey) -> Entry | None:
+        """Return the entry of an execution as it is known here."""
+        hold = self.shards.get(key.shard)
+        return None if hold is None else hold.entries.get(key)
+
+    def waits(self, entry: Entry) -> bool:
+        """Whether an entry is as the table has it, and no executor has it."""
+        hold = self.shards.get(entry.key.shard)
+        return hold is not None and hold.entries.get(entry.key) is entry and entry.key not in self._flights
+
+    def begin_read(self) -> _Read:
+        """Note that rows are about to be read from the store."""
+        read = _Read()
+        self._reads.append(read)
+        return read
+
+    def end_read(self, read: _Read, entries: Sequence[Entry]) -> list[Entry]:
+        """Return the entries of a read that are news, without those that were settled while it was under way.
+
+        An entry that is read, settled and then taken from the stale read would be delivered again with a token that
+        was already used.
+        """
+        self._reads.remove(read)
+        return [entry for entry in entries if entry.key not in read.gone and self._is_news(entry)]
+
+    def keep(self, entry: Entry) -> bool:
+        """Remember an entry without putting it in line (somebody has it, or it is in doubt); False: not our shard."""
+        hold = self.shards.get(entry.key.shard)
+        if hold is None:
+            return False
+        former = hold.entries.get(entry.key)
+        if former is not None:
+            hold.ready -= former.state is EntryState.READY
+        hold.entries[entry.key] = entry
+        hold.ready += entry.state is EntryState.READY
+        return True
+
+    def add(self, entries: Iterable[Entry], now_us: Instant) -> None:
+        """Put entries in line; those that are known, or of shards that are not held, are passed over."""
+        shards = self.shards
+        for entry in entries:
+            key = entry.key
+            hold = shards.get(key.shard)
+            if hold is None or key in hold.entries:
+                continue
+            hold.entries[key] = entry
+            if entry.state is EntryState.READY:
+                hold.ready += 1
+            self._queue(entry, now_us)
+
+    def replace(self, entry: Entry, now_us: Instant) -> None:
+        """Put the next attempt of a known execution in line."""
+        if self.keep(entry):
+            self._queue(entry, now_us)
+
+    def forget(self, key: ExecutionKey) -> bool:
+        """Forget an entry that is settled; return whether its shard has room that the store could fill."""
+        for read in self._reads:
+            read.gone.add(key)
+        self._planned_ahead.discard(key)
+        hold = self.shards.get(key.shard)
+        if hold is None:
+            return False
+        entry = hold.entries.pop(key, None)
+        if entry is not None and entry.state is EntryState.READY:
+            hold.ready -= 1
+        return hold.more and hold.ready < limits.READY_LOW
+
+    def is_planned_ahead(self, key: ExecutionKey) -> bool:
+        """Whether an entry was planned before it was due, so that it may have been withdrawn since."""
+        return key in self._planned_ahead
+
+    def _is_news(self, entry: Entry) -> bool:
+        hold = self.shards.get(entry.key.shard)
+        return hold is not None and entry.key not in hold.entries
+
+    def _queue(self, entry: Entry, now_us: Instant) -> None:
+        if entry.due_us > now_us and entry.attempt == 1:
+            self._planned_ahead.add(entry.key)
+        self.lines.add(entry, now_us)

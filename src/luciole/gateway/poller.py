@@ -1,0 +1,117 @@
+"""The poller: finds ready entries and wishes for an end in the store."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from luciole import limits
+from luciole.gateway.holds import Holds, ShardHold
+from luciole.model.ids import Shard
+from luciole.model.lease import Lease
+from luciole.model.outbox import Entry, EntryState
+from luciole.model.plan import ReadyBatch
+from luciole.runtime.clock import Clock
+from luciole.runtime.store_clock import StoreClock
+from luciole.runtime.telemetry import Telemetry
+from luciole.store.spi import OutboxStore
+
+
+@dataclass(slots=True, kw_only=True)
+class Poller:
+    """Polls the shards of this node: at once those that a hint names, all of them twice a second.
+
+    What came from polling stays READY in the store while it is under way, so a poll returns it again. Hence a shard
+    with plenty in memory is only peeked at, for a higher priority.
+    """
+
+    store: OutboxStore
+    clock: Clock
+    store_clock: StoreClock
+    telemetry: Telemetry
+    holds: Holds
+    trusted: Callable[[], Sequence[Lease]]
+    polled: Callable[[Iterable[Entry]], Collection[Entry]]  #: keeps those that nobody can be running
+    add: Callable[[Iterable[Entry]], None]
+    cancel: Callable[[Iterable[Entry]], None]
+    wake: Callable[[], None]  #: pokes the loop of `tick`
+    idle_pause_us: int = limits.IDLE_PAUSE_MAX_US
+    _hinted: set[Shard] = field(default_factory=set)
+    _next_full_us: int = 0
+    _next_due_us: int | None = None  #: by the store's clock
+
+    def hint(self, shards: Collection[Shard]) -> None:
+        """Poll these shards soon; an empty collection means all."""
+        if shards:
+            self._hinted.update(shards)
+        else:
+            self._next_full_us = 0
+        self.wake()
+
+    async def tick(self) -> int:
+        """Poll what was hinted at, has become due, or has not been looked at for a while; return the pause."""
+        now_us = self.clock.monotonic_us()
+        trusted = {lease.shard for lease in self.trusted()}
+        open_ = {
+            shard: hold
+            for shard, hold in self.holds.shards.items()
+            if shard in trusted and hold.polled_from_us <= now_us
+        }
+        due = self._next_due_us is not None and self._next_due_us <= self.store_clock.now_us()
+        low = [shard for shard, hold in open_.items() if hold.more and hold.ready < limits.READY_LOW]
+        if now_us >= self._next_full_us or due:
+            shards: Collection[Shard] = open_
+            self._next_full_us = now_us + self.idle_pause_us
+            self._next_due_us = None
+        else:
+            shards = {shard for shard in self._hinted if shard in open_} | set(low)
+        self._hinted -= set(shards)
+        hungry = [shard for shard in shards if open_[shard].ready < limits.READY_REFILL]
+        filled = [shard for shard in shards if open_[shard].ready >= limits.READY_REFILL]
+        for group, beyond in ((hungry, limits.READY_REFILL), (filled, limits.READY_PEEK)):
+            if group:
+                await self._poll({shard: open_[shard] for shard in group}, beyond)
+        return self._pause_us()
+
+    async def _poll(self, holds: dict[Shard, ShardHold], beyond: int) -> None:
+        limit = beyond
+        if beyond == limits.READY_REFILL:
+            limit += max(hold.ready for hold in holds.values())
+        before_us = self.store_clock.now_us()
+        read = self.holds.begin_read()
+        batch = ReadyBatch(entries=(), next_due_us=None)
+        try:
+            batch = await self.telemetry.timed(
+                "ready_entries", self.store.ready_entries(sorted(holds), before_us, limit=limit)
+            )
+        finally:
+            news = self.holds.end_read(read, batch.entries)
+        counts: dict[Shard, int] = {}
+        for entry in batch.entries:
+            counts[entry.key.shard] = counts.get(entry.key.shard, 0) + 1
+        for shard, hold in holds.items():
+            hold.more = counts.get(shard, 0) >= limit
+        if batch.next_due_us is not None:
+            self._next_due_us = min(self._next_due_us or batch.next_due_us, batch.next_due_us)
+        if batch.cancels:
+            self.cancel(batch.cancels)
+        asked = {entry.key for entry in batch.cancels}
+        room: dict[Shard, int] = {}
+        fitting = []
+        for entry in news:
+            shard = entry.key.shard
+            room[shard] = room.get(shard, self.holds.room(shard)) - 1
+            if room[shard] >= 0 and entry.key not in asked and entry.state is EntryState.READY:
+                fitting.append(entry)
+        if fitting:
+            self.add(self.polled(fitting))
+
+    def _pause_us(self) -> int:
+        if self._hinted & self.holds.shards.keys():
+            return 0
+        pause_us = self._next_full_us - self.clock.monotonic_us()
+        if self._next_due_us is not None:
+            until_us = self.store_clock.until_us(self._next_due_us)
+            pause_us = min(
+                pause_us, max(until_us, limits.POLL_PAUSE_MIN_US)
+            )  # What comes due close together shares one.
+        opening = [hold.polled_from_us - self.clock.monotonic_us() for hold in self.holds.shards.values()]
+        return max(1, min([pause_us, *(wait for wait in opening if wait > 0)]))

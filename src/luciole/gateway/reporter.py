@@ -1,0 +1,253 @@
+"""The reporter: outcomes of attempts, from all sessions, settled in groups and confirmed once they are durable."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from luciole import limits
+from luciole.errors import Fatal, Rejected, Unavailable
+from luciole.gateway.flights import Flights
+from luciole.gateway.jobs import JobShelf
+from luciole.gateway.outcomes import Outcomes
+from luciole.gateway.session import Session
+from luciole.gateway.strangers import read_stranger
+from luciole.model.execution import ExecutionState
+from luciole.model.ids import NO_SCHEDULE, ExecutionKey, JobId
+from luciole.model.job import JobSpec
+from luciole.model.outbox import AttemptOutcome, Entry, Report, Settled, Settlement
+from luciole.model.retrying import settle_report
+from luciole.runtime.chance import Chance
+from luciole.runtime.probe import Probe, Stage
+from luciole.runtime.store_clock import StoreClock
+from luciole.runtime.telemetry import Telemetry
+from luciole.store.spi import Store
+from luciole.wire.messages import Confirm, Verdict
+
+_log = logging.getLogger("luciole.reporter")
+
+
+class _Item(NamedTuple):
+    """One outcome on its way into the store."""
+
+    entry: Entry | None  #: None: this node does not know the attempt
+    session: Session | None  #: who waits for the confirmation
+    report: Report | None  #: None: the settlement is the node's own decision
+    settlement: Settlement | None = None  #: None: not decided yet
+    verdict: Verdict = Verdict.DURABLE  #: what a durable outcome is confirmed as
+    tries: int = 0  #: how often it failed alone
+
+    @property
+    def bytes(self) -> int:
+        """The size of what it brings."""
+        return len(self.report.result) if self.report is not None and self.report.result is not None else 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Reporter:
+    """Settles whatever has gathered in one call: group commit without a timer.
+
+    Several ticks may run at once, each with its own batch. A batch that fails for the store's sake goes back and is
+    repeated, which changes nothing that was already settled.
+    """
+
+    store: Store
+    store_clock: StoreClock
+    telemetry: Telemetry
+    flights: Flights
+    jobs: JobShelf
+    outcomes: Outcomes
+    chance: Chance
+    wake: Callable[[], None]  #: pokes the loops of `tick`
+    idle_pause_us: int = limits.IDLE_PAUSE_MAX_US
+    probe: Probe | None = None
+    _queue: deque[_Item] = field(default_factory=deque)
+    _under_way: int = 0
+    _taken: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def waiting(self) -> int:
+        """How many outcomes are not settled yet."""
+        return len(self._queue) + self._under_way
+
+    async def room(self) -> None:
+        """Wait while so much waits that sessions should not be read any further (I10)."""
+        while len(self._queue) >= limits.REPORT_QUEUE_MAX:
+            self._taken.clear()
+            await self._taken.wait()
+
+    def collect(self, session: Session, reports: Sequence[Report]) -> None:
+        """Take reports of a session; each is confirmed when it is durable."""
+        for report in reports:
+            flight = self.flights.of_attempt(report.key, report.attempt)
+            self._queue.append(_Item(None if flight is None else flight.entry, session, report))
+        if self.probe is not None:
+            self.probe.stamp(Stage.REPORT, [report.key for report in reports], self.store_clock.now_us())
+            for report in reports:
+                if report.started_us is not None:
+                    self.probe.stamp(Stage.START, (report.key,), report.started_us)
+        self.wake()
+
+    def settle(self, settlement: Settlement, entry: Entry) -> None:
+        """Take a decision of this node about an attempt that no executor has."""
+        self._queue.append(_Item(entry, None, None, settlement))
+        self.wake()
+
+    def fail(self, key: ExecutionKey, attempt: int, error: str) -> None:
+        """Take the failure of an attempt that could not be sent to its executor."""
+        flight = self.flights.of_attempt(key, attempt)
+        if flight is not None:
+            now_us = self.store_clock.now_us()
+            report = Report(key, attempt, AttemptOutcome.FAILED, None, now_us, error=error, retryable=False)
+            self._queue.append(_Item(flight.entry, None, report))
+            self.wake()
+
+    async def tick(self) -> int:
+        """Settle what has gathered; return the pause."""
+        batch = self._take()
+        if not batch:
+            return self.idle_pause_us
+        self._under_way += len(batch)
+        try:
+            await self._settle(await self._decide(batch))
+        except BaseException:
+            self._queue.extendleft(reversed(batch))
+            raise
+        finally:
+            self._under_way -= len(batch)
+        return 0 if self._queue else self.idle_pause_us
+
+    def _take(self) -> list[_Item]:
+        batch: list[_Item] = []
+        size = 0
+        while self._queue and len(batch) < limits.REPORT_BATCH_MAX and size < limits.REPORT_BYTES_MAX:
+            batch.append(self._queue.popleft())
+            size += batch[-1].bytes
+        self._taken.set()
+        return batch
+
+    async def _decide(self, batch: Sequence[_Item]) -> list[_Item]:
+        """Give each item its settlement."""
+        decided = []
+        jobs = await self._jobs_of(batch)
+        now_us = self.store_clock.now_us()
+        for item in batch:
+            if item.settlement is not None:
+                decided.append(item)
+                continue
+            assert item.report is not None  # What has no settlement is a report.
+            known = item
+            if item.entry is None and item.report.outcome is not AttemptOutcome.SUCCEEDED:
+                entry = await read_stranger(self.store, self.telemetry, item.report.key)
+                if entry is not None and entry.attempt == item.report.attempt:
+                    known = item._replace(entry=entry)
+                    jobs |= await self.jobs.load([entry.job_id])
+            decided.append(self._decide_one(known, jobs, now_us))
+        return decided
+
+    async def _jobs_of(self, batch: Sequence[_Item]) -> dict[JobId, JobSpec]:
+        """Return the job versions that retry decisions need; a success needs none."""
+        wanted = {
+            item.entry.job_id
+            for item in batch
+            if item.entry is not None
+            and item.report is not None
+            and item.report.outcome is not AttemptOutcome.SUCCEEDED
+        }
+        return await self.jobs.load(wanted) if wanted else {}
+
+    def _decide_one(self, item: _Item, jobs: Mapping[JobId, JobSpec], now_us: int) -> _Item:
+        report, entry, session = item.report, item.entry, item.session
+        assert report is not None
+        verdict = item.verdict
+        if report.result is not None and len(report.result) > limits.RESULT_BYTES_MAX:
+            error = f"the result has {len(report.result)} bytes; at most {limits.RESULT_BYTES_MAX} are kept"
+            report = _without_result(report, error)
+            verdict = Verdict.INVALID
+        executor_id = "" if session is None else session.executor_id
+        job = None if entry is None else jobs.get(entry.job_id)
+        if entry is not None and (job is not None or report.outcome is AttemptOutcome.SUCCEEDED):
+            settlement = settle_report(
+                report, entry, job or _ANY_JOB, executor_id=executor_id, now_us=now_us, chance=self.chance()
+            )
+        else:
+            settlement = _as_reported(report, executor_id)
+        return item._replace(settlement=settlement, report=report, verdict=verdict)
+
+    async def _settle(self, items: Sequence[_Item]) -> None:
+        """Settle decided items; bisect them when one can't be stored, so that it never blocks the others (I8)."""
+        settlements = [item.settlement for item in items if item.settlement is not None]
+        try:
+            answers = await self.telemetry.timed("settle", self.store.settle(settlements))
+        except (Unavailable, Fatal):
+            raise
+        except Exception as problem:  # noqa: BLE001 - whatever a row provokes, the rows beside it go on
+            if len(items) > 1:
+                middle = len(items) // 2
+                await self._settle(items[:middle])
+                await self._settle(items[middle:])
+            else:
+                self._refused_alone(items[0], problem)
+            return
+        # I9: only now, when it is durable, does anybody hear of it.
+        self._confirm(items, answers)
+
+    def _refused_alone(self, item: _Item, problem: Exception) -> None:
+        """Deal with an outcome that the store can't take: record that it could not be recorded."""
+        assert item.settlement is not None
+        _log.error("the outcome of %s can't be stored: %s", item.settlement.key.text(), problem)
+        self.telemetry.count("reports_unstorable")
+        if not isinstance(problem, Rejected) and item.tries < limits.SURPRISES_MAX:
+            self._queue.append(item._replace(tries=item.tries + 1))  # The store itself may be to blame.
+        elif item.report is not None and item.verdict is Verdict.DURABLE:
+            report = _without_result(item.report, f"its outcome can't be stored: {type(problem).__name__}")
+            self._queue.append(item._replace(report=report, settlement=None, verdict=Verdict.INVALID))
+        self.wake()
+
+    def _confirm(self, items: Sequence[_Item], answers: Sequence[Settled]) -> None:
+        verdicts: dict[Session, list[tuple[ExecutionKey, int, Verdict]]] = {}
+        for item, answer in zip(items, answers, strict=True):
+            settlement = item.settlement
+            assert settlement is not None
+            self.outcomes.apply(item.entry, settlement, answer)
+            if item.session is not None:
+                # I5: an old token changed nothing; it is counted, and its executor told.
+                verdict = Verdict.STALE if answer is Settled.REFUSED else item.verdict
+                verdicts.setdefault(item.session, []).append((settlement.key, settlement.attempt, verdict))
+        for session, answered in verdicts.items():
+            session.push(Confirm(verdicts=tuple(answered)))
+        if self.probe is not None:
+            keys = [item.settlement.key for item in items if item.settlement is not None]
+            self.probe.stamp(Stage.SETTLE, keys, self.store_clock.now_us())
+
+
+#: Stands in where a decision does not look at the job.
+_ANY_JOB = JobSpec(handler="")
+
+
+def _without_result(report: Report, error: str) -> Report:
+    return report._replace(outcome=AttemptOutcome.FAILED, result=None, result_type=None, error=error, retryable=False)
+
+
+def _as_reported(report: Report, executor_id: str) -> Settlement:
+    """Settle an attempt of which nothing is known: its token alone decides whether anything is written (I5)."""
+    states = {
+        AttemptOutcome.SUCCEEDED: ExecutionState.SUCCEEDED,
+        AttemptOutcome.CANCELLED: ExecutionState.CANCELLED,
+        AttemptOutcome.TIMED_OUT: ExecutionState.TIMED_OUT,
+    }
+    return Settlement(
+        key=report.key,
+        attempt=report.attempt,
+        state=states.get(report.outcome, ExecutionState.FAILED),
+        outcome=report.outcome,
+        started_us=report.started_us,
+        finished_us=report.finished_us,
+        executor_id=executor_id,
+        result=report.result,
+        result_type=report.result_type,
+        error=report.error,
+        releases=report.key.schedule_id != NO_SCHEDULE,
+    )
