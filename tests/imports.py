@@ -43,12 +43,12 @@ for module in json.loads(sys.argv[1]):
 
 
 def modules(package: Path = ROOT / "src/luciole") -> list[str]:
-    """The dotted names of all modules of a package."""
+    """The dotted names of all modules of a package, without those that programs start with and generated ones."""
     names = []
     for path in sorted(package.rglob("*.py")):
         parts = path.relative_to(package.parent).with_suffix("").parts
         names.append(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
-    return [name for name in names if not name.endswith("__main__")]
+    return [name for name in names if not name.endswith(("__main__", "_pb2"))]
 
 
 def failures(

@@ -30,6 +30,7 @@ UNCONFIRMED_MAX: Final = 10_000
 #: One frame of the executor protocol; more is split over several.
 FRAME_BYTES_MAX: Final = 8 * 1_048_576
 FRAME_MESSAGES_MAX: Final = 10_000
+FRAME_ATTEMPTS_MAX: Final = 200_000
 #: What an async handler gets to end after it was cancelled, before its outcome is reported without it.
 CANCEL_GRACE_US: Final = 5 * SECOND_US
 #: What a draining executor waits for nodes to confirm its last reports.
