@@ -99,11 +99,12 @@ def _intern_jobs(specs: Sequence[JobSpec]) -> Script[dict[JobSpec, JobId]]:
     new = {digest: spec for spec, digest in digests.items() if digest not in ids}
     if new:
         first = yield from _take("job", len(new))
+        # Numbered in their own order, where the last one is the latest version; stored in the order of the locks.
         rows = [
-            (job_id, spec.namespace, spec.handler, spec.payload, spec.content_type, spec.options_text(), digest)
-            for job_id, (digest, spec) in enumerate(sorted(new.items(), key=lambda item: item[0]), first)
+            (digest, job_id, spec.namespace, spec.handler, spec.payload, spec.content_type, spec.options_text())
+            for job_id, (digest, spec) in enumerate(new.items(), first)
         ]
-        yield Query("insert_jobs", rows=rows)
+        yield Query("insert_jobs", rows=sorted(rows))
         # Read again: somebody else may have stored one at the same moment.
         found = yield Query("find_jobs", rows=[(digest,) for digest in sorted(new)])
         ids |= {bytes(row[0]): row[1] for row in found}

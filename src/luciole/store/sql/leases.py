@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+from luciole import limits
 from luciole.model.ids import NodeId, Shard
 from luciole.model.instant import Instant
 from luciole.model.lease import Cluster, Lease, LeaseState, NodeInfo
+from luciole.store.bounds import check_batch, check_shards
 from luciole.store.sql.dialect import Lane, Role
 from luciole.store.sql.migrate import check_lease_rows
 from luciole.store.sql.script import Query, Script
@@ -35,14 +37,18 @@ class SqlLeases(Role):
 
     async def acquire_leases(self, node_id: NodeId, shards: Sequence[Shard], *, ttl_us: int) -> tuple[Lease, ...]:
         """Take those of the shards that are free or expired, each with a fence one higher."""
+        check_batch("shards", shards, limits.SHARDS_MAX)
+        check_shards(shards, self.shards)
         return await self._db.write(Lane.LEASE, _acquire, node_id, shards, ttl_us)
 
     async def renew_leases(self, leases: Sequence[Lease], *, ttl_us: int) -> tuple[Lease, ...]:
         """Prolong leases, each only while holder and fence are still these and it has not expired."""
+        check_batch("leases", leases, limits.SHARDS_MAX)
         return await self._db.write(Lane.LEASE, _renew, leases, ttl_us)
 
     async def release_leases(self, leases: Sequence[Lease]) -> None:
         """Free leases that are still the caller's."""
+        check_batch("leases", leases, limits.SHARDS_MAX)
         await self._db.write(Lane.LEASE, _release, leases)
         self._db.hint(frozenset(lease.shard for lease in leases))
 

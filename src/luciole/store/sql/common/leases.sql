@@ -10,11 +10,11 @@ ON CONFLICT (node_id) DO UPDATE
 SET address = excluded.address, seen_us = excluded.seen_us, telemetry = excluded.telemetry;
 
 -- name: forget_nodes
-DELETE FROM node WHERE seen_us < {now_us} - :forget_after_us;
+DELETE FROM node WHERE seen_us <= {now_us} - :forget_after_us;
 
 -- name: alive_nodes
 SELECT node_id, host, pid, address, version, tzdata, started_us, seen_us, telemetry
-FROM node WHERE seen_us >= {now_us} - :node_ttl_us ORDER BY node_id;
+FROM node WHERE seen_us > {now_us} - :node_ttl_us ORDER BY node_id;
 
 -- name: all_leases
 SELECT shard, holder, fence, expires_us, {now_us} FROM lease ORDER BY shard;
