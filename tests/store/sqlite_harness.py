@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from luciole.model.ids import JobId, Shard
 from luciole.store.spi import Store
+from luciole.store.sql.sqlite.connecting import Durability
 from luciole.store.sql.sqlite.dialect import SqliteDialect
 from luciole.store.sql.store import SqlStore
 from luciole.testing.clock import FakeClock
@@ -30,7 +31,9 @@ class SqliteHarness:
 
     def client(self, shards: int | None = None) -> Store:
         """Return a client that is not open; a subclass may put something in front of it."""
-        return SqlStore(SqliteDialect(self.path, clock=self.clock, chance=lambda: 0.5), shards=shards)
+        # The contract is about what is written, not about power cuts: no flush makes its cases four times as fast.
+        dialect = SqliteDialect(self.path, clock=self.clock, chance=lambda: 0.5, durability=Durability.OFF)
+        return SqlStore(dialect, shards=shards)
 
     @classmethod
     async def make(cls) -> "SqliteHarness":

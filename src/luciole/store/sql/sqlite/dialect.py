@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -26,6 +26,14 @@ ParamsT = ParamSpec("ParamsT")
 ResultT = TypeVar("ResultT")
 
 _PACKAGE = "luciole.store.sql.sqlite"
+
+
+@cache
+def _prepare() -> tuple[tuple[Migration, ...], dict[str, Prepared]]:
+    """Return the migrations, and every statement by name; the same for all files."""
+    migrations = load_migrations(_PACKAGE)
+    statements = load(_PACKAGE) | {step.name: step.statement for step in migrations}
+    return migrations, {name: Prepared(statement) for name, statement in statements.items()}
 
 
 class SqliteDialect:
@@ -59,9 +67,7 @@ class SqliteDialect:
         self._clock = clock
         self._hints = Hints(clock)
         self._seen_version: int | None = None
-        self._migrations = load_migrations(_PACKAGE)
-        statements = load(_PACKAGE) | {step.name: step.statement for step in self._migrations}
-        self._prepared = {name: Prepared(statement) for name, statement in statements.items()}
+        self._migrations, self._prepared = _prepare()
         open_file = partial(connect, self._path, durability)
         self._writer = Writer(
             open_file,
