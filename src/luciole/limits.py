@@ -31,6 +31,10 @@ UNCONFIRMED_MAX: Final = 10_000
 FRAME_BYTES_MAX: Final = 8 * 1_048_576
 FRAME_MESSAGES_MAX: Final = 10_000
 FRAME_ATTEMPTS_MAX: Final = 200_000
+#: A ping on an idle connection, and how long its answer may take.
+KEEPALIVE_PAUSE_US: Final = 5 * SECOND_US
+KEEPALIVE_TIMEOUT_US: Final = 3 * SECOND_US
+PORT_MAX: Final = 65_535
 #: What an async handler gets to end after it was cancelled, before its outcome is reported without it.
 CANCEL_GRACE_US: Final = 5 * SECOND_US
 #: What a draining executor waits for nodes to confirm its last reports.
