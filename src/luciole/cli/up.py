@@ -1,11 +1,18 @@
 """`luciole up`."""
 
 import asyncio
+from typing import TYPE_CHECKING
 
 import click
 
 from luciole.cli.options import load_app
+from luciole.cli.run import hide_passwords
 from luciole.cli.serving import serve, set_up_logging, verbose_option
+
+if TYPE_CHECKING:
+    from luciole.app import App
+    from luciole.node import Node
+    from luciole.settings import Settings
 
 
 @click.command()
@@ -23,7 +30,7 @@ def up(  # noqa: PLR0913 - one parameter for each option
     Its schedules are declared first. SIGINT and SIGTERM let it drain: what runs may end, what waits stays in the store.
     """
     from luciole.settings import load_settings  # noqa: PLC0415 - `--help` needs no settings
-    from luciole.wiring import run_app  # noqa: PLC0415 - same
+    from luciole.running import run_app  # noqa: PLC0415 - same
 
     set_up_logging(verbose=verbose)
     found = load_app(app)
@@ -32,6 +39,12 @@ def up(  # noqa: PLR0913 - one parameter for each option
     )
 
     async def run(stop: asyncio.Event) -> None:
-        await run_app(found, settings, stop=stop)
+        await run_app(found, settings, stop=stop, started=lambda node: _tell(node, found, settings))
 
     serve(run)
+
+
+def _tell(node: "Node", app: "App", settings: "Settings") -> None:
+    where = hide_passwords(settings.dsn)
+    what = f"{len(app.jobs)} jobs, {len(app.declarations)} schedules"
+    click.echo(f"luciole: node {node.node_id} runs {app.name} ({what}) on {where}; Ctrl-C drains", err=True)
