@@ -191,7 +191,7 @@ PRUNE_WALK_PAUSE_US: Final = 10 * MINUTE_US
 
 #: Told nothing for so long, a node and an executor give their session up.
 SESSION_TTL_US: Final = 6 * SECOND_US
-SESSION_WATCH_PAUSE_US: Final = 500 * MS_US
+SESSION_WATCHES: Final = 10
 #: A connection that has not introduced itself by then is closed.
 HELLO_WAIT_US: Final = 10 * SECOND_US
 #: An executor whose session broke has so long to come back before its attempts are taken back.
@@ -207,7 +207,7 @@ PLAN_PAUSE_MIN_US: Final = 10 * MS_US
 HINT_WAIT_US: Final = 5 * SECOND_US
 PLAN_HINT_PAUSE_US: Final = 50 * MS_US
 #: How often the event loop is asked whether it is stalled.
-STALL_PAUSE_US: Final = 250 * MS_US
+STALL_LOOKS: Final = 12
 #: What a tick under way gets to end when its loop is stopped; and how often a drain looks.
 LOOP_STOP_GRACE_US: Final = 5 * SECOND_US
 DRAIN_LOOK_US: Final = 20 * MS_US

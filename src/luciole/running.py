@@ -3,17 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from luciole.app import App
 from luciole.executor.executor import Executor, ExecutorSettings
-from luciole.model.job import RunIn
 from luciole.node import Node, Surroundings
 from luciole.service.checking import read_labels
 from luciole.settings import Settings
 from luciole.store.spi import Store
-from luciole.wiring import open_store
 from luciole.wire.connection import Connection
+from luciole.wiring import open_store
 
 
 @dataclass(slots=True, kw_only=True)

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 @click.option("--listen", metavar="HOST:PORT", help="Take executors of other processes, too.")
 @click.option("--drain-grace", metavar="DURATION", help="What running executions get when it is told to stop.")
 @verbose_option
-def up(  # noqa: PLR0913 - one parameter for each option
+def up(
     app: str, dsn: str | None, slots: int | None, listen: str | None, drain_grace: str | None, *, verbose: bool
 ) -> None:
     """Run APP (module:attribute): node, gateway and executor in one process.
 
     Its schedules are declared first. SIGINT and SIGTERM let it drain: what runs may end, what waits stays in the store.
     """
-    from luciole.settings import load_settings  # noqa: PLC0415 - `--help` needs no settings
     from luciole.running import run_app  # noqa: PLC0415 - same
+    from luciole.settings import load_settings  # noqa: PLC0415 - `--help` needs no settings
 
     set_up_logging(verbose=verbose)
     found = load_app(app)

@@ -94,7 +94,7 @@ class Sessions:
                 self.telemetry.count("sessions_silent")
                 self._close(session)
                 await session.connection.close()
-        return limits.SESSION_WATCH_PAUSE_US
+        return self.session_ttl_us // limits.SESSION_WATCHES
 
     def drain(self, grace_us: int) -> None:
         """Ask executors to take nothing new from here, and refuse new sessions."""

@@ -22,7 +22,8 @@ from luciole.testing.clock import START_US, FakeClock
 
 #: An idle node looks about so rarely that long spans of virtual time pass quickly.
 _SETTINGS = {
-    "max_idle_wakeup": "10s",
+    "max_idle_wakeup": "5m",
+    "stuck_after": "1h",
     "lease_ttl": "5m",
     "lease_renew_pause": "1m",
     "heartbeat_pause": "1m",
@@ -43,8 +44,8 @@ class AppTest:
         assert execution.state is ExecutionState.SUCCEEDED
     ```
 
-    Nothing is mocked: it is the node, the gateway and the executor that run in production. Handlers run in real time and
-    take none of the virtual one.
+    Nothing is mocked: it is the node, the gateway and the executor that run in production. Handlers run in real time
+    and take none of the virtual one.
 
     Args:
         app: the app; its own store is not touched.
@@ -91,7 +92,7 @@ class AppTest:
             await self.clock.settle()
 
     async def executions(self, *, schedule: str | Schedule | None = None) -> list[ExecutionView]:
-        """Return what ran or waits, attempts included: of one schedule with the newest first, else in no useful order."""
+        """Return what ran or waits, attempts included; of one schedule, the newest first."""
         query = ExecutionFilter()
         if schedule is not None:
             name = schedule if isinstance(schedule, str) else schedule.name
