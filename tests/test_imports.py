@@ -3,13 +3,17 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests import imports
 
 
+@pytest.mark.slow
 def test_each_module_imports_alone() -> None:
     assert imports.failures(imports.modules()) == {}
 
 
+@pytest.mark.slow
 def test_a_missing_optional_package_is_named_with_its_extra() -> None:
     names = imports.modules()
     found = imports.failures(names, without=imports.OPTIONAL)
