@@ -1,0 +1,241 @@
+"""One repeat of a burst, phase by phase; a process of its own.
+
+Run as `python -m luciole.bench.burst.repeat`; it is told `RepeatOrders` and answers a `Repeat`.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from luciole import limits
+from luciole.bench.burst import load
+from luciole.bench.burst.figures import burst_checks, burst_figures
+from luciole.bench.burst.spec import Closed, Drained, RepeatOrders, SchedulerOrders
+from luciole.bench.ceiling.measure import measure_ceiling
+from luciole.bench.ceiling.settings import Rate, ceiling_of
+from luciole.bench.check import Values, ask, check
+from luciole.bench.cpu import tree_cpu_us
+from luciole.bench.environment import cpu_clock, stolen_share
+from luciole.bench.loops import run_here
+from luciole.bench.percentiles import merged
+from luciole.bench.processes import Message, Process, answer_lines, ask_all
+from luciole.bench.result import Phase, Repeat
+from luciole.bench.stores import open_fresh
+from luciole.bench.verdict import InvalidRun
+from luciole.bench.work import prepare_counting, quiesce, read_log, read_work
+from luciole.model.instant import Instant
+from luciole.model.lease import Lease
+from luciole.runtime.chance import new_process_id
+from luciole.runtime.clock import SystemClock
+from luciole.service.schedules import declare
+from luciole.store.spi import Store
+
+_LEASE_TTL_US = 10 * limits.MINUTE_US
+
+#: The instant lies ahead by this much, so that moving all due times has ended before it comes.
+_LEAD_US = 3 * limits.SECOND_US
+_LEAD_PER_JOB_US = 60
+
+#: A gate that opens later than this measures the machine, not the product.
+_GATE_LATE_MAX_US = 100 * limits.MS_US
+_STOLEN_MAX = 0.05
+
+_STALE_MOVES = 64
+
+
+class BurstRepeat:
+    """The coordinator: it owns no part of the path, only its order."""
+
+    def __init__(self, orders: RepeatOrders) -> None:
+        self._orders = orders
+        self._spec = orders.spec
+        self._place = orders.place
+        self._clock = SystemClock()
+        self._begun_us = self._clock.monotonic_us()
+        self._found = Repeat(index=orders.index)
+        self._processes: list[Process] = []
+        self._node_id = new_process_id()
+        self.values: Values = {}  #: what the questions of the checker take
+
+    async def run(self) -> Repeat:
+        """Run all phases; what can't be trusted is said in `invalid`."""
+        stolen = cpu_clock()
+        rates: list[Rate] = []
+        if self._orders.ceiling:
+            async with self._phase("ceiling"):
+                rates += await self._ceiling()
+        store = await open_fresh(self._place, shards=self._spec.shards)
+        try:
+            await prepare_counting(self._place)
+            await self._prepare(store)
+            at_us, self.values = await self._aim(store)
+            await self._window(at_us)
+            async with self._phase("release"):
+                await store.release_leases(self._leases)
+                await store.leave(self._node_id)
+            async with self._phase("check"):
+                self._found.checks += await check(self._place, self.values)
+        finally:
+            for process in self._processes:
+                await process.stop()
+            await store.close()
+        if self._orders.ceiling:
+            async with self._phase("ceiling"):
+                rates += await self._ceiling()
+            self._found.ceiling = ceiling_of(rates)
+            self._found.figures["ceiling_share"] = self._found.figures["drain_rate"] / self._found.ceiling.rate
+        share = stolen_share(stolen, cpu_clock())
+        self._found.figures["stolen_share"] = share
+        if share > _STOLEN_MAX:
+            self._found.invalid.append(f"the hypervisor took {share:.0%} of the CPU time")
+        return self._found
+
+    async def _prepare(self, store: Store) -> None:
+        """Register, lease, start the schedulers and warm them up."""
+        spec = self._spec
+        now_us = await store.now_us()
+        declarations = load.declarations(spec.jobs, prefix=load.PREFIX, now_us=now_us)
+        async with self._phase("register") as phase:
+            await declare(store, declarations, namespace=load.NAMESPACE, owner=load.OWNER)
+        self._found.figures["register_rate"] = spec.jobs / phase[0]
+        warm_up = load.declarations(spec.warm_up_jobs, prefix=load.WARM_UP_PREFIX, now_us=now_us)
+        await declare(store, warm_up, namespace=load.NAMESPACE, owner=f"{load.OWNER}-warm-up")
+        async with self._phase("lease"):
+            self._leases = await store.acquire_leases(self._node_id, range(spec.shards), ttl_us=_LEASE_TTL_US)
+            if len(self._leases) != spec.shards:
+                raise InvalidRun(f"only {len(self._leases)} of {spec.shards} leases could be taken: who else is here?")
+        async with self._phase("warm_up"):
+            await self._start(store)
+
+    async def _start(self, store: Store) -> None:
+        for number in range(self._spec.schedulers):
+            process = await Process.start("luciole.bench.burst.scheduler")
+            self._processes.append(process)
+            orders = SchedulerOrders(spec=self._spec, place=self._place, leases=self._share(number))
+            told = await process.ask("open", **msgspec.to_builtins(orders))
+            self._found.actual.setdefault("schedulers", []).append({"pid": process.pid, **told})
+        if self._spec.warm_up_jobs:
+            await store.reschedule(load.NAMESPACE, load.WARM_UP_PREFIX, await store.now_us())
+        settled = sum(answer["settled"] for answer in await self._all("warm_up"))
+        if settled != self._spec.warm_up_jobs:
+            raise InvalidRun(f"{settled} of {self._spec.warm_up_jobs} jobs of the warm-up were settled")
+
+    def _share(self, number: int) -> list[Lease]:
+        """Return the leases of one scheduler: all of them in contention, else its part."""
+        if self._spec.topology == "contention":
+            return list(self._leases)
+        return list(self._leases[number :: self._spec.schedulers])
+
+    async def _aim(self, store: Store) -> tuple[Instant, Values]:
+        """Move every due time to one instant, and see that nothing is due before it."""
+        async with self._phase("quiesce"):
+            self._found.notes += await quiesce(self._place)
+        async with self._phase("reschedule"):
+            at_us = await store.now_us() + _LEAD_US + _LEAD_PER_JOB_US * self._spec.jobs
+            moved = await store.reschedule(load.NAMESPACE, load.PREFIX, at_us)
+        if moved != self._spec.jobs:
+            raise InvalidRun(f"{moved} of {self._spec.jobs} schedules could be moved to the instant")
+        values: dict[str, int | str] = {
+            "namespace": load.NAMESPACE,
+            "prefix": load.PREFIX,
+            "jobs": self._spec.jobs,
+            "shards": self._spec.shards,
+            "at_us": at_us,
+            "fence_sum": sum(lease.fence for lease in self._leases),
+        }
+        async with self._phase("assert_nothing_due"):
+            told = await ask(self._place, ("revision_before", "due_before_the_instant"), values)
+        if told["due_before_the_instant"] or told["revision_before"] < 0:
+            raise InvalidRun(f"before the instant, {told['due_before_the_instant']} schedules were due")
+        values["revision"] = told["revision_before"]
+        async with self._phase("refuse_stale"):
+            stale = await self._all("send_stale", at_us=at_us, moves=_STALE_MOVES)
+        self._stale = {name: sum(answer[name] for answer in stale) for name in ("attempted", "accepted")}
+        if await store.now_us() >= at_us:
+            raise InvalidRun("the instant had passed before everything stood ready: the machine is too slow for N")
+        return at_us, values
+
+    async def _window(self, at_us: Instant) -> None:
+        """Drain, close the outbox, and read what it cost."""
+        before, written = await read_work(self._place), await self._written()
+        server_us = self._server_cpu_us()
+        async with self._phase("drain"):
+            drained = [msgspec.convert(answer, Drained) for answer in await self._all("drain", at_us=at_us)]
+        drained_server_us = self._server_cpu_us()
+        async with self._phase("settle"):
+            closed = [msgspec.convert(answer, Closed) for answer in await self._all("close_outbox")]
+        server_parts_us = (drained_server_us - server_us, self._server_cpu_us() - drained_server_us)
+        written = await self._written() - written
+        await self._all("close")  # A server hears the last counts of a connection when it ends.
+        after = await read_work(self._place)
+        self._found.figures |= burst_figures(
+            jobs=self._spec.jobs,
+            at_us=at_us,
+            drained=drained,
+            closed=closed,
+            server_us=server_parts_us if self._place.server_pid else None,
+            written=written,
+            work=(before, after),
+            log=await read_log(self._place, before, after),
+            stale=self._stale["attempted"],
+        )
+        self._found.checks += burst_checks(
+            jobs=self._spec.jobs,
+            drained=drained,
+            closed=closed,
+            stale=self._stale,
+            contention=self._spec.topology == "contention",
+        )
+        self._found.distributions |= {
+            "fire_lag": merged(part.fire_lag for part in drained),
+            "decide_lag": merged(part.decide_lag for part in drained),
+            "settle_lag": merged(part.settle_lag for part in closed),
+        }
+        slowest = max(drained, key=lambda part: part.last_commit_us)
+        self._found.stages_us = slowest.stages_us
+        late_us = max(part.gate_us for part in drained) - at_us
+        self._found.figures["gate_late_us"] = float(late_us)
+        if late_us > _GATE_LATE_MAX_US:
+            self._found.invalid.append(f"a gate opened {late_us} us late: the generator lagged")
+
+    async def _all(self, verb: str, **arguments: object) -> Sequence[Message]:
+        """Ask all schedulers at once; return their answers in order."""
+        return await ask_all(self._processes, verb, **arguments)
+
+    async def _written(self) -> int:
+        return sum(answer["bytes"] or 0 for answer in await self._all("written"))
+
+    def _server_cpu_us(self) -> int:
+        return tree_cpu_us(self._place.server_pid) if self._place.server_pid else 0
+
+    async def _ceiling(self) -> list[Rate]:
+        return await measure_ceiling(
+            self._orders.ceiling_place,
+            self._orders.ceiling,
+            jobs=self._spec.jobs,
+            shards=self._spec.shards,
+            triggers=load.TRIGGERS,
+            clock=self._clock,
+        )
+
+    @asynccontextmanager
+    async def _phase(self, name: str) -> AsyncIterator[list[float]]:
+        """Time a phase; the list holds its duration in seconds once it has ended."""
+        duration: list[float] = []
+        begun_us = self._clock.monotonic_us()
+        yield duration
+        duration.append((self._clock.monotonic_us() - begun_us) / limits.SECOND_US)
+        self._found.phases.append(
+            Phase(name=name, begun_s=(begun_us - self._begun_us) / limits.SECOND_US, duration_s=duration[0])
+        )
+
+
+async def repeat(**orders: object) -> Message:
+    """Run one repeat as it is told."""
+    found = await BurstRepeat(msgspec.convert(orders, RepeatOrders)).run()
+    return msgspec.to_builtins(found)  # type: ignore[no-any-return] # a struct becomes a dict
+
+
+if __name__ == "__main__":
+    run_here(answer_lines({"repeat": repeat}))

@@ -1,0 +1,80 @@
+"""What the processes of a burst are told, and what they tell."""
+
+from typing import Literal
+
+import msgspec
+
+from luciole.bench.backends import Place
+from luciole.bench.ceiling.settings import CeilingSetting
+from luciole.bench.result import Percentiles
+from luciole.model.lease import Lease
+
+Topology = Literal["partitioned", "contention"]
+Path = Literal["batch", "single"]
+
+
+class BurstSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """The parameters of a burst, as requested."""
+
+    jobs: int
+    warm_up_jobs: int
+    shards: int = 32
+    schedulers: int = 1
+    topology: Topology = "partitioned"
+    path: Path = "batch"
+    start: Literal["cold"] = "cold"
+    batch: int | None = None  #: the floor of a chunk; None: the product's
+    batch_max: int | None = None  #: the most of a chunk; None: the store's
+    connections: int | None = None  #: plan chunks in flight a scheduler; None: the store's
+    reporters: int = 4  #: concurrent batches of reports a scheduler
+    report_batch: int = 500
+
+
+class RepeatOrders(msgspec.Struct, frozen=True, kw_only=True):
+    """What the process of one repeat is told."""
+
+    index: int
+    spec: BurstSpec
+    place: Place
+    ceiling_place: Place
+    ceiling: list[CeilingSetting]  #: measured before and after the burst; empty: not at all
+
+
+class SchedulerOrders(msgspec.Struct, frozen=True, kw_only=True):
+    """What one scheduler is told."""
+
+    spec: BurstSpec
+    place: Place
+    leases: list[Lease]
+
+
+class Drained(msgspec.Struct, kw_only=True):
+    """What one scheduler did between the gate and the last commit."""
+
+    created: int
+    skipped: int
+    lost: int
+    refused: int
+    entries: int
+    chunks: int
+    gate_us: int  #: when the gate opened, by the store's clock
+    first_commit_us: int
+    last_commit_us: int
+    cpu_us: int
+    fire_lag: Percentiles
+    decide_lag: Percentiles
+    stages_us: dict[str, int]
+    verbs: dict[str, int]
+
+
+class Closed(msgspec.Struct, kw_only=True):
+    """What one scheduler's reporters did."""
+
+    settled: int
+    confirmed: int
+    refused: int
+    duration_us: int
+    cpu_us: int
+    written_bytes: int | None
+    batches: int
+    settle_lag: Percentiles

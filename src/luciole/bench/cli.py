@@ -1,0 +1,163 @@
+"""`luciole bench`: the command line of the bench."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from luciole.bench.backends import Backend, hide_passwords, make_backend
+from luciole.bench.burst.spec import BurstSpec
+from luciole.bench.profiles import PROFILES, SIZES, find_profile
+from luciole.bench.report import summary
+from luciole.bench.result import Result, write_result
+from luciole.bench.run import BurstRun
+from luciole.bench.verdict import BenchError, Usage, Verdict
+from luciole.model.instant import to_datetime
+from luciole.runtime.clock import SystemClock
+
+_BURST = find_profile("burst")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def bench() -> None:
+    """Measure speed and correctness on this machine, on the product's own code path.
+
+    Exit codes: 0 ok, 2 usage, 3 correctness violated (the figures are void), 6 run invalid, 8 backend unavailable. The
+    last line of the output is `bench: VERDICT`; `result.json` is written on failure too.
+    """
+
+
+@bench.command("list")
+def list_profiles() -> None:
+    """List the profiles and the question that each answers."""
+    for profile in PROFILES.values():
+        click.echo(f"{profile.name:10} {profile.question}")
+        click.echo(f"{'':10} on {', '.join(profile.backends)}; {profile.border}")
+
+
+@bench.group()
+def run() -> None:
+    """Run a profile."""
+
+
+def _shared(command: Any) -> Any:  # noqa: ANN401 - a decorator of a click command
+    for option in reversed(
+        (
+            click.option("--backend", type=click.Choice(["sqlite", "postgres"]), default="sqlite", show_default=True),
+            click.option("--dsn", help="An existing PostgreSQL database; without it, a server of the bench's own."),
+            click.option(
+                "--programs",
+                type=click.Choice(["wheel", "system"]),
+                default="wheel",
+                show_default=True,
+                help="What an own PostgreSQL server is made from.",
+            ),
+            click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of an own server."),
+            click.option(
+                "--folder",
+                type=click.Path(exists=True, file_okay=False, path_type=Path),
+                help="Where the files of SQLite are made; it must be on a disk.",
+            ),
+            click.option("--size", type=click.Choice(SIZES), default="full", show_default=True),
+            click.option("--repeats", type=click.IntRange(1, 100), help="Repeats, each in a process of its own."),
+            click.option("--author", help="Recorded with the result."),
+            click.option(
+                "--out",
+                type=click.Path(file_okay=False, path_type=Path),
+                help="Where result.json goes.  [default: bench-results/PROFILE-BACKEND-TIME]",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@run.command(help=_BURST.question)
+@_shared
+@click.option("--jobs", type=click.IntRange(min=1), help="Schedules that are due at once.")
+@click.option("--shards", type=click.IntRange(1, 4_096), default=32, show_default=True)
+@click.option("--schedulers", type=click.IntRange(1, 64), help="Processes that plan.  [default: 1; contention: 2]")
+@click.option(
+    "--topology",
+    type=click.Choice(["partitioned", "contention"]),
+    default="partitioned",
+    show_default=True,
+    help="Each shard has one scheduler, or all schedulers share every lease and only compare-and-set decides.",
+)
+@click.option(
+    "--path",
+    type=click.Choice(["batch", "single"]),
+    default="batch",
+    show_default=True,
+    help="Chunks as the product makes them, or one transaction a job: the runnable 'before'.",
+)
+@click.option("--start", type=click.Choice(["cold"]), default="cold", show_default=True)
+@click.option("--batch", type=click.IntRange(1, 2_000), help="The floor of a chunk.  [default: the product's]")
+@click.option("--batch-max", type=click.IntRange(1, 2_000), help="The most of a chunk.  [default: the store's]")
+@click.option("--connections", type=click.IntRange(1, 64), help="Chunks in flight.  [default: the store's]")
+@click.option("--reporters", type=click.IntRange(1, 64), default=4, show_default=True)
+@click.option("--report-batch", type=click.IntRange(1, 1_000), default=500, show_default=True)
+@click.option("--ceiling", type=click.Choice(["full", "short", "none"]), help="How widely the ceiling is searched.")
+def burst(**options: Any) -> int:  # noqa: ANN401 - the options above
+    """Run the burst profile; return the exit code."""
+    sizes = _BURST.parameters[options["size"]]
+    chosen: dict[str, Any] = {
+        name: options.get(name) if options.get(name) is not None else value for name, value in sizes.items()
+    }
+    schedulers = options["schedulers"] or (2 if options["topology"] == "contention" else 1)
+    try:
+        spec = msgspec.convert(
+            {**{name: options[name] for name in BurstSpec.__struct_fields__ if name in options}, **chosen}
+            | {"schedulers": schedulers},
+            BurstSpec,
+        )
+        backend = _backend(options)
+    except BenchError as error:
+        return _end(error.verdict, str(error))
+    measured = BurstRun(
+        _BURST,
+        spec,
+        backend,
+        repeats=chosen["repeats"],
+        ceiling=chosen["ceiling"],
+        requested={**msgspec.to_builtins(spec), "size": options["size"], **chosen, "backend": options["backend"]},
+        command=["luciole", *sys.argv[1:]],
+        author=options["author"],
+        clock=SystemClock(),
+        progress=lambda line: click.echo(line, err=True),
+    ).run()
+    return _finish(measured, options["out"])
+
+
+def _backend(options: dict[str, Any]) -> Backend:
+    settings = dict(_setting(text) for text in options["settings"])
+    return make_backend(
+        options["backend"],
+        dsn=options["dsn"],
+        programs=options["programs"],
+        settings=settings,
+        folder=options["folder"],
+    )
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.replace("_", "").replace(".", "").isalnum():
+        raise Usage(f"--set: {text!r} is not KEY=VALUE")
+    return name, "'" + value.replace("'", "''") + "'"
+
+
+def _finish(result: Result, out: Path | None) -> int:
+    started = to_datetime(SystemClock().now_us()).strftime("%Y%m%d-%H%M%S")
+    folder = out or Path("bench-results") / f"{result.profile}-{result.backend['name']}-{started}"
+    path = write_result(result, folder)
+    click.echo(summary(result))
+    click.echo(f"result: {path}")
+    return _end(Verdict(result.verdict.code), result.verdict.reason)
+
+
+def _end(verdict: Verdict, reason: str) -> int:
+    click.echo(f"bench: {verdict.word.upper()} {hide_passwords(' '.join(reason.split()))}")
+    return int(verdict)

@@ -1,0 +1,123 @@
+"""A result for people, as Markdown."""
+
+from collections.abc import Sequence
+
+from luciole.bench.result import Metric, Percentiles, Result
+from luciole.bench.verdict import Verdict
+
+
+def summary(result: Result) -> str:
+    """Return the page of one result: verdict, figures, distributions, checks, machine, how to repeat it."""
+    void = result.verdict.code == Verdict.INCORRECT
+    lines = [
+        f"# {result.profile} on {result.backend.get('name')} {result.backend.get('version', '')}".rstrip(),
+        "",
+        f"**{result.verdict.word.upper()}**: {result.verdict.reason}",
+        "",
+        result.question,
+        result.border,
+        "",
+    ]
+    if void:
+        lines += ["**The figures are void**: what was measured did not do what it must.", ""]
+    lines += _figures(result.metrics, void=void)
+    if result.ceiling:
+        lines += [
+            (
+                f"Ceiling: the server alone writes {result.ceiling.rate:,.0f} jobs/s (the best of "
+                f"{len(result.ceiling.tried)} tries; batch {result.ceiling.batch}, "
+                f"{result.ceiling.connections} connections)."
+            ),
+            "",
+        ]
+    lines += _distributions(result.metrics)
+    lines += _stages(result)
+    lines += _checks(result)
+    lines += _environment(result)
+    return "\n".join(lines).rstrip()
+
+
+def _figures(metrics: Sequence[Metric], *, void: bool) -> list[str]:
+    plain = [metric for metric in metrics if metric.distribution is None]
+    if not plain:
+        return []
+    lines = ["| figure | median | least | greatest | unit | better |", "|---|--:|--:|--:|---|---|"]
+    for metric in plain:
+        shown = [_number(value) for value in (metric.median, metric.low, metric.high)]
+        cells = " | ".join(f"~~{cell}~~" if void else cell for cell in shown)
+        lines.append(f"| {metric.name} | {cells} | {metric.unit} | {metric.direction} |")
+    return [*lines, ""]
+
+
+def _distributions(metrics: Sequence[Metric]) -> list[str]:
+    kept: list[tuple[str, Percentiles]] = [
+        (metric.name, metric.distribution) for metric in metrics if metric.distribution is not None
+    ]
+    if not kept:
+        return []
+    lines = ["| distribution (ms) | p50 | p95 | p99 | max | count |", "|---|--:|--:|--:|--:|--:|"]
+    lines += [
+        f"| {name} | {_ms(part.p50)} | {_ms(part.p95)} | {_ms(part.p99)} | {_ms(part.max)} | {part.count:,} |"
+        for name, part in kept
+    ]
+    return [*lines, ""]
+
+
+def _stages(result: Result) -> list[str]:
+    whole = [repeat for repeat in result.repeats if repeat.stages_us]
+    if not whole:
+        return []
+    stages = whole[-1].stages_us
+    total = sum(stages.values()) or 1
+    shares = ", ".join(f"{name} {us / total:.0%}" for name, us in stages.items() if us)
+    return [f"Where the last repeat's window went: {shares}.", ""]
+
+
+def _checks(result: Result) -> list[str]:
+    names: dict[str, list[str]] = {}
+    for repeat in result.repeats:
+        for check in repeat.checks:
+            names.setdefault(check.name, []).append("passed" if check.passed else f"FAILED ({check.found})")
+    if not names:
+        return []
+    first = {check.name: check for repeat in result.repeats for check in repeat.checks}
+    lines = ["| check | asked of | expected | found |", "|---|---|---|---|"]
+    for name, found in names.items():
+        failed = [one for one in found if one != "passed"]
+        shown = ", ".join(failed) if failed else f"{first[name].found} in all {len(found)} repeats"
+        if not failed and len({c.found for r in result.repeats for c in r.checks if c.name == name}) > 1:
+            shown = f"passed in all {len(found)} repeats"
+        lines.append(f"| {name} | {first[name].source} | {first[name].expected} | {shown} |")
+    return [*lines, ""]
+
+
+def _environment(result: Result) -> list[str]:
+    machine = result.environment
+    if not machine:
+        return []
+    settings = ", ".join(f"{name}={value}" for name, value in (result.backend.get("settings") or {}).items())
+    return [
+        (
+            f"Machine: {machine['cpu']}, {machine['cores']} cores, hypervisor {machine['hypervisor']}, "
+            f"{machine['memory_mib']:,} MiB, {machine['kernel']}, {machine['filesystem']}, {machine['python']}, "
+            f"fingerprint {machine['fingerprint']}."
+        ),
+        f"Server: {result.backend.get('version')}{f' with {settings}' if settings else ''}.",
+        (
+            f"Product: {result.product['version']}, revision {str(result.product['revision'])[:12]}"
+            f"{' (dirty)' if result.product['dirty'] else ''}. Measured {result.started}."
+        ),
+        *(f"Limit: {limit}" for limit in result.limits_of_inference),
+        "",
+        f"Repeat it: `{' '.join(result.command)}`",
+    ]
+
+
+def _number(value: float) -> str:
+    if value and abs(value) < 10:  # noqa: PLR2004 - three digits that mean something
+        return f"{value:.3g}"
+    return f"{value:,.0f}"
+
+
+def _ms(us: float) -> str:
+    return f"{us / 1_000:,.1f}"

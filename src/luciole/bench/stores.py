@@ -1,0 +1,27 @@
+"""The stores of a run's processes, made as the product makes them."""
+
+from luciole.bench.backends import Place, sqlite_path
+from luciole.runtime.chance import system_chance
+from luciole.runtime.clock import SystemClock
+from luciole.store.spi import Store
+from luciole.store.sql.sqlite.dialect import SqliteDialect
+from luciole.store.sql.store import SqlStore
+
+
+def make_store(place: Place) -> Store:
+    """Return the store of a place, not yet open."""
+    clock, chance = SystemClock(), system_chance()
+    if place.dsn.startswith("sqlite:"):
+        return SqlStore(SqliteDialect(sqlite_path(place.dsn), clock=clock, chance=chance))
+    from luciole.store.sql.postgres.dialect import PostgresDialect  # noqa: PLC0415 - its driver is an extra
+
+    assert place.schema
+    return SqlStore(PostgresDialect(place.dsn, clock=clock, chance=chance, schema=place.schema))
+
+
+async def open_fresh(place: Place, *, shards: int) -> Store:
+    """Bring the schema of an empty place up to date and open it."""
+    store = make_store(place)
+    await store.migrate(shards=shards)
+    await store.open()
+    return store

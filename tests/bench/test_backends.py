@@ -1,0 +1,64 @@
+"""Backends: found or refused with a reason, and never a password in what is shown."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from luciole.bench.backends import Place, PostgresBackend, SqliteBackend, hide_passwords, make_backend
+from luciole.bench.verdict import BackendUnavailable, Usage
+
+SECRET = "hunter2"
+
+
+def test_passwords_are_hidden_wherever_an_address_stands() -> None:
+    text = f"run --dsn postgresql://me:{SECRET}@host/db failed: postgresql://:{SECRET}@host"
+    assert hide_passwords(text) == (
+        "run --dsn postgresql://me:<password>@host/db failed: postgresql://:<password>@host"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "dsn", "settings", "said"),
+    [
+        ("redis", None, {}, "choose sqlite or postgres"),
+        ("sqlite", "sqlite:///x.db", {}, "files of the bench's own"),
+        ("postgres", f"mysql://me:{SECRET}@host/db", {}, "no address of PostgreSQL"),
+        ("postgres", "postgresql://host/db", {"fsync": "off"}, "leave out --set or --dsn"),
+    ],
+)
+def test_a_backend_that_can_not_be_is_refused(name: str, dsn: str | None, settings: dict[str, str], said: str) -> None:
+    with pytest.raises(Usage, match=said) as caught:
+        make_backend(name, dsn=dsn, programs="wheel", settings=settings, folder=None)
+    assert SECRET not in str(caught.value)
+
+
+async def test_an_unreachable_database_is_unavailable_and_its_password_unseen() -> None:
+    backend = PostgresBackend(dsn=f"postgresql://me:{SECRET}@127.0.0.1:1/db")
+    with backend, pytest.raises(BackendUnavailable) as caught:
+        await backend.described()
+    assert SECRET not in str(caught.value)
+
+
+def count(folder: Path) -> int:
+    return len(list(folder.iterdir()))
+
+
+async def test_the_files_of_sqlite_are_gone_afterwards(tmp_path: Path) -> None:
+    with SqliteBackend(tmp_path) as backend:
+        first, second = await backend.fresh(), await backend.fresh()
+        assert first.dsn != second.dsn
+        assert count(backend.folder) == 2
+        assert await backend.remove(first) == 0
+        assert count(backend.folder) == 1
+    assert count(tmp_path) == 0
+
+
+async def test_a_missing_folder_makes_sqlite_unavailable(tmp_path: Path) -> None:
+    with pytest.raises(BackendUnavailable, match="No such file"), SqliteBackend(tmp_path / "missing"):
+        pytest.fail("it started")
+
+
+def test_a_place_travels_as_json() -> None:
+    place = Place(dsn="sqlite:////x", schema=None)
+    assert msgspec.json.decode(msgspec.json.encode(place), type=Place) == place

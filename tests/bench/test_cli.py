@@ -1,0 +1,85 @@
+"""The command line of the bench: exit codes, the last line, and a result whatever happens."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from luciole.bench import lock
+from luciole.bench.cli import bench
+from luciole.bench.profiles import PROFILES
+from luciole.bench.result import read_result
+
+
+def call(*arguments: str) -> tuple[int, list[str]]:
+    done: Result = CliRunner().invoke(bench, arguments, standalone_mode=False)
+    assert done.exception is None, done.output
+    return done.return_value or 0, done.stdout.splitlines()
+
+
+@pytest.fixture(autouse=True)
+def _own_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "lock_path", lambda: tmp_path / "lock")
+
+
+def test_the_list_names_each_profile_and_its_question() -> None:
+    code, lines = call("list")
+    assert code == 0
+    assert all(any(profile.question in line for line in lines) for profile in PROFILES.values())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--set", "nonsense"),
+        ("--set", "fsync;drop=1"),
+        ("--dsn", "postgresql://me:hunter2@host/db"),
+        ("--backend", "postgres", "--dsn", "mysql://me:hunter2@host/db"),
+    ],
+)
+def test_a_wrong_command_ends_with_the_code_for_usage_and_hides_passwords(wrong: tuple[str, ...]) -> None:
+    code, lines = call("run", "burst", *wrong)
+    assert code == 2
+    assert lines[-1].startswith("bench: USAGE ")
+    assert "hunter2" not in "".join(lines)
+
+
+def test_beside_another_bench_the_run_is_invalid_and_says_so_in_its_result(tmp_path: Path) -> None:
+    with lock.only_bench():
+        code, lines = call("run", "burst", "--size", "smoke", "--out", str(tmp_path))
+    assert code == 6
+    assert lines[-1].startswith("bench: INVALID another bench runs")
+    assert read_result(tmp_path).verdict.word == "invalid"
+
+
+def test_an_unreachable_backend_has_a_code_of_its_own_and_no_password_in_its_result(tmp_path: Path) -> None:
+    dsn = "postgresql://me:hunter2@127.0.0.1:1/db"
+    code, lines = call("run", "burst", "--backend", "postgres", "--dsn", dsn, "--out", str(tmp_path))
+    assert code == 8
+    assert lines[-1].startswith("bench: BACKEND-UNAVAILABLE ")
+    assert "hunter2" not in "".join(lines) + (tmp_path / "result.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_a_small_burst_runs_is_checked_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    folder, out = tmp_path / "data", tmp_path / "out"
+    folder.mkdir()
+    options = ("--jobs", "60", "--ceiling", "none", "--repeats", "1", "--folder", str(folder))
+    code, lines = call("run", "burst", *options, "--size", "smoke", "--out", str(out))
+    assert (code, lines[-1]) == (0, "bench: OK 28 checks passed in 1 repeats")
+    result = read_result(out)
+    assert result.requested["jobs"] == 60
+    assert result.actual["schedulers"][0]["shards"] == 32
+    assert {metric.name for metric in result.metrics} >= {"drain_rate", "fire_lag", "register_rate"}
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_contention_on_one_file_loses_races_and_doubles_nothing(tmp_path: Path) -> None:
+    options = ("--jobs", "2000", "--ceiling", "none", "--repeats", "1", "--topology", "contention")
+    code, _ = call("run", "burst", *options, "--size", "smoke", "--out", str(tmp_path))
+    result = read_result(tmp_path)
+    found = {check.name: check for check in result.repeats[0].checks}
+    assert found["reported_lost_races"].found > 0
+    assert found["doubles"].found == 0
+    assert code == 0
