@@ -204,6 +204,10 @@ class App:
         self.registry.check()
         return await self._home.call(run)
 
+    def use_store(self, store: Store) -> None:
+        """Use an open store that lives on the running loop, from every loop and thread; its owner closes it."""
+        self._home.bind(Client(store, self._clock))
+
     async def open(self) -> None:
         """Connect now instead of at the first use, and have all at hand that `tx=` needs.
 

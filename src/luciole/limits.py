@@ -31,6 +31,10 @@ UNCONFIRMED_MAX: Final = 10_000
 FRAME_BYTES_MAX: Final = 8 * 1_048_576
 FRAME_MESSAGES_MAX: Final = 10_000
 FRAME_ATTEMPTS_MAX: Final = 200_000
+#: A ping on an idle connection, and how long its answer may take.
+KEEPALIVE_PAUSE_US: Final = 5 * SECOND_US
+KEEPALIVE_TIMEOUT_US: Final = 3 * SECOND_US
+PORT_MAX: Final = 65_535
 #: What an async handler gets to end after it was cancelled, before its outcome is reported without it.
 CANCEL_GRACE_US: Final = 5 * SECOND_US
 #: What a draining executor waits for nodes to confirm its last reports.
@@ -187,7 +191,7 @@ PRUNE_WALK_PAUSE_US: Final = 10 * MINUTE_US
 
 #: Told nothing for so long, a node and an executor give their session up.
 SESSION_TTL_US: Final = 6 * SECOND_US
-SESSION_WATCH_PAUSE_US: Final = 500 * MS_US
+SESSION_WATCHES: Final = 10
 #: A connection that has not introduced itself by then is closed.
 HELLO_WAIT_US: Final = 10 * SECOND_US
 #: An executor whose session broke has so long to come back before its attempts are taken back.
@@ -203,7 +207,7 @@ PLAN_PAUSE_MIN_US: Final = 10 * MS_US
 HINT_WAIT_US: Final = 5 * SECOND_US
 PLAN_HINT_PAUSE_US: Final = 50 * MS_US
 #: How often the event loop is asked whether it is stalled.
-STALL_PAUSE_US: Final = 250 * MS_US
+STALL_LOOKS: Final = 12
 #: What a tick under way gets to end when its loop is stopped; and how often a drain looks.
 LOOP_STOP_GRACE_US: Final = 5 * SECOND_US
 DRAIN_LOOK_US: Final = 20 * MS_US

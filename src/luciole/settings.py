@@ -68,7 +68,7 @@ class Settings:
         limits.DUE_MAX, _PLAN, 1, limits.DUE_MAX, "Due schedules that one read of the planner returns at most."
     )
     max_idle_wakeup_us: int = _duration(
-        limits.IDLE_PAUSE_MAX_US, _PLAN, 10 * _MS, 10 * _S,
+        limits.IDLE_PAUSE_MAX_US, _PLAN, 10 * _MS, 1 * _H,
         "The longest that a loop sleeps: how late a lost wake-up is noticed.",
     )  # fmt: skip
     plan_ahead_us: int = _duration(

@@ -5,26 +5,31 @@ from functools import cache
 
 from luciole.errors import InvalidValue
 from luciole.node import Node, Surroundings
+from luciole.runtime.chance import system_chance
 from luciole.runtime.clock import SystemClock
 from luciole.settings import Settings
 from luciole.store.memory import MemoryState, MemoryStore
 from luciole.store.spi import Store
+from luciole.store.sql.sqlite.dialect import SqliteDialect
+from luciole.store.sql.store import SqlStore
 
 
 def make_store(dsn: str) -> Store:
     """Return the store that an address names, not yet open.
 
     Args:
-        dsn: `memory://name`, one database for all of this process that use the name.
+        dsn: a path or `sqlite:///path`; `postgresql://user@host/database`; or `memory://name`, one database for all
+            of this process that use the name.
 
     Raises:
         InvalidValue: no store has this kind of address.
+        MissingExtra: the store needs a package that is not installed.
     """
-    scheme, _, rest = dsn.partition("://")
-    make = _STORES.get(scheme)
+    scheme, found, _ = dsn.partition("://")
+    make = _STORES.get(scheme if found else "sqlite")
     if make is None:
         raise InvalidValue(f"dsn: {scheme[:40]!r} is no kind of store; there are: {', '.join(sorted(_STORES))}")
-    return make(rest)
+    return make(dsn)
 
 
 def build_node(settings: Settings, store: Store, surroundings: Surroundings | None = None) -> Node:
@@ -52,13 +57,29 @@ async def open_store(dsn: str) -> Store:
 
 
 @cache
-def _memory_state(name: str) -> MemoryState:
-    del name  # The key of the cache: one state for each.
+def _memory_state(dsn: str) -> MemoryState:
+    del dsn  # The key of the cache: one state for each.
     return MemoryState()
 
 
-def _memory(name: str) -> Store:
-    return MemoryStore(_memory_state(name), SystemClock())
+def _memory(dsn: str) -> Store:
+    return MemoryStore(_memory_state(dsn), SystemClock())
 
 
-_STORES: dict[str, Callable[[str], Store]] = {"memory": _memory}
+def _sqlite(dsn: str) -> Store:
+    path = dsn.removeprefix("sqlite://").removeprefix("/") if "://" in dsn else dsn
+    return SqlStore(SqliteDialect(path, clock=SystemClock(), chance=system_chance()))
+
+
+def _postgres(dsn: str) -> Store:
+    from luciole.store.sql.postgres.dialect import PostgresDialect  # noqa: PLC0415 - an extra
+
+    return SqlStore(PostgresDialect(dsn, clock=SystemClock(), chance=system_chance()))
+
+
+_STORES: dict[str, Callable[[str], Store]] = {
+    "memory": _memory,
+    "sqlite": _sqlite,
+    "postgresql": _postgres,
+    "postgres": _postgres,
+}

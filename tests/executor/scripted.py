@@ -142,7 +142,9 @@ class ScriptedNode:
         elif isinstance(message, Beat):
             self.beats.append(message)
             if self.answers_beats:
-                await connection.send((BeatAnswer(now_us=now_us, peers=self.peers, kept=self.kept),))
+                await connection.send(
+                    (BeatAnswer(now_us=now_us, number=message.number, peers=self.peers, kept=self.kept),)
+                )
 
 
 @asynccontextmanager

@@ -12,6 +12,7 @@ from luciole.errors import LucioleError
 
 #: Command -> where it is, and what the overview says of it (so that `luciole --help` imports none of them).
 COMMANDS: dict[str, tuple[str, str]] = {
+    "up": ("luciole.cli.up:up", "Run an app: node, gateway and executor in one process."),
     "migrate": ("luciole.cli.migrate:migrate", "Bring the store's schema up to date."),
     "schedules": ("luciole.cli.schedules:schedules", "List, show, trigger, pause, resume, edit and delete schedules."),
     "executions": ("luciole.cli.executions:executions", "List, show, cancel and retry executions."),

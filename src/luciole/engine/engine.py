@@ -103,11 +103,12 @@ class Engine:
     async def note_stall(self) -> int:
         """Note by how much this loop's own pause was overrun: what blocks the event loop shows here."""
         now_us = self._around.clock.monotonic_us()
+        pause_us = self._around.settings.lease_ttl_us // limits.STALL_LOOKS
         if self._stall_seen_us is not None:
-            late_us = now_us - self._stall_seen_us - limits.STALL_PAUSE_US
+            late_us = now_us - self._stall_seen_us - pause_us
             self._around.telemetry.note("event_loop_stall", max(0, late_us))
         self._stall_seen_us = now_us
-        return limits.STALL_PAUSE_US
+        return pause_us
 
     def _make_membership(self) -> Membership:
         around = self._around
@@ -191,7 +192,7 @@ class Engine:
         loops.add("rescue", self.rescuer.tick, pause_max_us=settings.max_idle_wakeup_us)
         loops.add("prune", self.pruner.tick, pause_max_us=self.pruner.walk_pause_us)
         loops.add("hints", self.hear_hints)
-        loops.add("stalls", self.note_stall)
+        loops.add("stalls", self.note_stall, pause_max_us=settings.lease_ttl_us)
 
     def _add_gauges(self) -> None:
         gauge = self._around.telemetry.gauge

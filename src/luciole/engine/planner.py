@@ -84,7 +84,8 @@ class Planner:
         for failed in done:
             if isinstance(failed, BaseException):
                 raise failed  # Every lane has ended; nothing is under way any more.
-        return pause_us
+        following = [next_us for next_us in done if isinstance(next_us, int)]
+        return min([pause_us, *(self._until_us(next_us) for next_us in following)])
 
     async def _read(self, leases: Sequence[Lease], limit: int) -> tuple[tuple[Cursor, ...], int]:
         """Return due cursors, and the pause after them: 0 when there are more."""
@@ -93,9 +94,12 @@ class Planner:
         batch = await self.telemetry.timed("due_cursors", self.store.due_cursors(shards, before_us, limit=limit))
         if batch.next_due_us is None:
             return batch.cursors, self.idle_pause_us
+        return batch.cursors, self._until_us(batch.next_due_us)
+
+    def _until_us(self, due_us: Instant) -> int:
+        """Return the pause until a due time is to be planned."""
         # I11: by the store's clock and rounded up, so that a timer never finds a due time still ahead of it.
-        until_us = self.store_clock.until_us(batch.next_due_us - self.plan_ahead_us)
-        return batch.cursors, max(0, min(until_us, self.idle_pause_us))
+        return max(0, min(self.store_clock.until_us(due_us - self.plan_ahead_us), self.idle_pause_us))
 
     def _deal(
         self, leases: Sequence[Lease], due: Sequence[Cursor]
@@ -113,22 +117,31 @@ class Planner:
             cursors += by_shard[lease.shard]
         return [(tuple(held), tuple(cursors)) for held, cursors in lanes if held]
 
-    async def _lane(self, leases: Sequence[Lease], due: Sequence[Cursor], *, more: bool, due_max: int) -> None:
-        """Work off what is due in some shards: what was read, then what the lane reads itself while there is more."""
+    async def _lane(
+        self, leases: Sequence[Lease], due: Sequence[Cursor], *, more: bool, due_max: int
+    ) -> Instant | None:
+        """Work off what is due in some shards: what was read, then what the lane reads itself while there is more.
+
+        Returns:
+            When the next of the planned schedules is due; None: none of them is.
+        """
+        next_us: Instant | None = None
         for _ in range(limits.PLAN_ROUNDS_MAX):
-            await self._plan(due)
+            next_us = _earlier(next_us, await self._plan(due))
             if not more or not self.running:
-                return
+                break
             held = {lease.shard for lease in leases}
             leases = [lease for lease in self.leases.trusted() if lease.shard in held]
             if not leases:
-                return
+                break
             due, pause_us = await self._read(leases, due_max)
             more = pause_us == 0
             if not due:
-                return
+                break
+        return next_us
 
-    async def _plan(self, due: Sequence[Cursor]) -> None:
+    async def _plan(self, due: Sequence[Cursor]) -> Instant | None:
+        """Plan due cursors; return when the next of them is due."""
         triggers = await self.triggers.load(self.store, self.telemetry, {cursor.trigger_id for cursor in due})
         now_us = self.store_clock.now_us()
         tick = plan_tick(
@@ -148,6 +161,7 @@ class Planner:
             chunk = self._chunk(moves, at)
             await self._commit(chunk)
             at += len(chunk)
+        return min((move.next_due_us for move in moves if move.next_due_us is not None), default=None)
 
     def _within_room(self, moves: Sequence[Move]) -> Sequence[Move]:
         """Leave what memory has no room for READY in the store."""
@@ -260,3 +274,7 @@ def _keys(moves: Sequence[Move]) -> list[ExecutionKey]:
         for move in moves
         for fire in move.fires
     ]
+
+
+def _earlier(one_us: Instant | None, other_us: Instant | None) -> Instant | None:
+    return other_us if one_us is None else one_us if other_us is None else min(one_us, other_us)

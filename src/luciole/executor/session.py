@@ -1,7 +1,6 @@
 """One live session with one node: frames in, frames out, heartbeats and the lease that they renew."""
 
 import asyncio
-from collections import deque
 from collections.abc import Coroutine, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
@@ -96,7 +95,8 @@ class Session:
         self._owner = owner
         self._queued = asyncio.Event()
         self._beat_now = asyncio.Event()
-        self._asked: deque[int] = deque()  # When each heartbeat that waits for its answer was sent.
+        self._beats = 0
+        self._asked: dict[int, int] = {}  # By number: when each heartbeat that waits for its answer was sent.
         self._acknowledged: list[tuple[ExecutionKey, int]] = []
         self._grant = 0
         self._drain: Drain | None = None
@@ -188,17 +188,23 @@ class Session:
                 case Cancel():
                     self._owner.on_cancel(message)
                 case BeatAnswer():
-                    if self._asked:
-                        # The lease runs from the question: the node counts from later, so it gives up later.
-                        self.lease_us = self._asked.popleft() + self.ttl_us
-                    self._owner.on_heard(self, message.now_us, message.peers)
-                    if message.kept:
-                        self._owner.on_kept(self, message.kept)
+                    self._hear(message)
                 case Drain():
                     self.account.open = False
                     self._owner.on_demand(self)
+                case Refuse():
+                    raise _error(message)
                 case _:
                     pass  # A newer node may say more than this version knows.
+
+    def _hear(self, answer: BeatAnswer) -> None:
+        asked_us = self._asked.pop(answer.number, None)
+        if asked_us is not None:
+            # The lease runs from the question: the node counts from later, so it gives up later.
+            self.lease_us = asked_us + self.ttl_us
+        self._owner.on_heard(self, answer.now_us, answer.peers)
+        if answer.kept:
+            self._owner.on_kept(self, answer.kept)
 
     async def _write(self) -> None:
         while True:
@@ -227,8 +233,9 @@ class Session:
             self._drain = None
         if self._beat_due:
             self._beat_due = False
-            self._asked.append(self._clock.monotonic_us())
-            frame.append(Beat(held=self._owner.held()))
+            self._beats += 1
+            self._asked[self._beats] = self._clock.monotonic_us()
+            frame.append(Beat(held=self._owner.held(), number=self._beats))
         return frame
 
     async def _beat(self) -> None:

@@ -229,7 +229,7 @@ class Gateway:
         for name in _REPORTERS:
             loops.add(name, self.reporter.tick, pause_max_us=idle_us)
         loops.add("runs", self.runs.tick, pause_max_us=idle_us)
-        loops.add("sessions", self.sessions.watch)
+        loops.add("sessions", self.sessions.watch, pause_max_us=self._around.settings.session_ttl_us)
 
     def _add_gauges(self) -> None:
         gauge = self._around.telemetry.gauge

@@ -94,7 +94,7 @@ class Sessions:
                 self.telemetry.count("sessions_silent")
                 self._close(session)
                 await session.connection.close()
-        return limits.SESSION_WATCH_PAUSE_US
+        return self.session_ttl_us // limits.SESSION_WATCHES
 
     def drain(self, grace_us: int) -> None:
         """Ask executors to take nothing new from here, and refuse new sessions."""
@@ -210,15 +210,16 @@ class Sessions:
             case Reports():
                 self.reporter.collect(session, message.reports)
             case Beat():
-                self._hear_beat(session, message.held)
+                self._hear_beat(session, message.held, message.number)
             case Drain():
                 session.draining = True
             case _:
                 raise Rejected(f"an executor does not send {type(message).__name__}")
 
-    def _hear_beat(self, session: Session, held: Sequence[Held]) -> None:
+    def _hear_beat(self, session: Session, held: Sequence[Held], number: int) -> None:
         stale, kept = self.recovery.announce(session, held)
-        session.push(BeatAnswer(now_us=self.store_clock.now_us(), peers=self.peers(), kept=kept))
+        answer = BeatAnswer(now_us=self.store_clock.now_us(), number=number, peers=self.peers(), kept=kept)
+        session.push(answer)
         self._cancel_stale(session, stale)
         self.recovery.miss(session, held)
         self._mark_running(session, held)

@@ -309,7 +309,7 @@ def _check_some_day(fields: CronFields) -> None:
     words = fields.text.split()[fields.seconds_at == "first" :]
     if not any(month_day_set(fields.month_days, *shape) for shape in shapes):
         raise InvalidTrigger(
-            f"day of month: {words[2]!r} never comes in {named}, so the expression would never fire; "
+            f"day of month: {words[2]!r} never comes in {named}, so it would never fire; "
             "write a day that the month has, or L for its last"
         )
     raise InvalidTrigger(

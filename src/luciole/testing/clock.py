@@ -110,6 +110,13 @@ class FakeClock:
                 return
         raise RuntimeError(f"tasks were still busy after {ROUNDS_MAX} rounds; does a loop pause for 0 for ever?")
 
+    def next_alarm_us(self) -> int | None:
+        """Return how far away the next wake-up is that somebody waits for; None when nobody waits."""
+        with self._lock:
+            while self._alarms and self._alarms[0].rung.done():
+                heapq.heappop(self._alarms)
+            return max(0, self._alarms[0].at_us - self._monotonic_us) if self._alarms else None
+
     def jump(self, duration_us: int) -> None:
         """Move both clocks and wake nobody, as a machine that was suspended; the next `advance` wakes who is late."""
         assert duration_us >= 0  # A monotonic clock never runs backwards.

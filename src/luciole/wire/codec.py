@@ -413,7 +413,16 @@ def _read_confirm(message: pb.Confirm) -> Confirm:
 
 
 def _write_beat_answer(answer: BeatAnswer) -> pb.Message:
-    return pb.Message(beat_answer=pb.BeatAnswer(now_us=answer.now_us, peers=answer.peers, kept=_pairs(answer.kept)))
+    kept = _pairs(answer.kept)
+    return pb.Message(
+        beat_answer=pb.BeatAnswer(now_us=answer.now_us, number=answer.number, peers=answer.peers, kept=kept)
+    )
+
+
+def _read_beat_answer(message: pb.BeatAnswer) -> BeatAnswer:
+    return BeatAnswer(
+        now_us=message.now_us, number=message.number, peers=tuple(message.peers), kept=_pairs_of(message.kept)
+    )
 
 
 def _write_cancel(cancel: Cancel) -> pb.Message:
@@ -430,7 +439,7 @@ WRITERS: Final[dict[type, Callable[[Any], pb.Message]]] = {
     Acknowledge: lambda one: pb.Message(acknowledge=_pairs(one.attempts)),
     Reports: _write_reports,
     Confirm: _write_confirm,
-    Beat: lambda one: pb.Message(beat=pb.Beat(held=_write_held(one.held))),
+    Beat: lambda one: pb.Message(beat=pb.Beat(held=_write_held(one.held), number=one.number)),
     BeatAnswer: _write_beat_answer,
     Cancel: _write_cancel,
     Demand: lambda one: pb.Message(demand=pb.Demand(waiting=one.waiting, unused=one.unused)),
@@ -446,8 +455,8 @@ READERS: Final[dict[str, Callable[[Any], Message]]] = {
     "acknowledge": lambda one: Acknowledge(attempts=_pairs_of(one)),
     "reports": _read_reports,
     "confirm": _read_confirm,
-    "beat": lambda one: Beat(held=_read_held(one.held)),
-    "beat_answer": lambda one: BeatAnswer(now_us=one.now_us, peers=tuple(one.peers), kept=_pairs_of(one.kept)),
+    "beat": lambda one: Beat(held=_read_held(one.held), number=one.number),
+    "beat_answer": _read_beat_answer,
     "cancel": lambda one: Cancel(attempts=_pairs_of(one.tokens), reason=one.reason, hard=one.hard),
     "demand": lambda one: Demand(waiting=one.waiting, unused=one.unused),
     "drain": lambda one: Drain(grace_us=one.grace_us),

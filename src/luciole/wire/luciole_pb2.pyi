@@ -265,20 +265,24 @@ class Confirm(_message.Message):
     def __init__(self, tokens: _Optional[_Union[Tokens, _Mapping]] = ..., verdict: _Optional[_Iterable[_Union[Verdict, str]]] = ...) -> None: ...
 
 class Beat(_message.Message):
-    __slots__ = ("held",)
+    __slots__ = ("held", "number")
     HELD_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
     held: Held
-    def __init__(self, held: _Optional[_Union[Held, _Mapping]] = ...) -> None: ...
+    number: int
+    def __init__(self, held: _Optional[_Union[Held, _Mapping]] = ..., number: _Optional[int] = ...) -> None: ...
 
 class BeatAnswer(_message.Message):
-    __slots__ = ("now_us", "peers", "kept")
+    __slots__ = ("now_us", "peers", "kept", "number")
     NOW_US_FIELD_NUMBER: _ClassVar[int]
     PEERS_FIELD_NUMBER: _ClassVar[int]
     KEPT_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
     now_us: int
     peers: _containers.RepeatedScalarFieldContainer[str]
     kept: Tokens
-    def __init__(self, now_us: _Optional[int] = ..., peers: _Optional[_Iterable[str]] = ..., kept: _Optional[_Union[Tokens, _Mapping]] = ...) -> None: ...
+    number: int
+    def __init__(self, now_us: _Optional[int] = ..., peers: _Optional[_Iterable[str]] = ..., kept: _Optional[_Union[Tokens, _Mapping]] = ..., number: _Optional[int] = ...) -> None: ...
 
 class Cancel(_message.Message):
     __slots__ = ("tokens", "reason", "hard")

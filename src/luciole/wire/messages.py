@@ -139,6 +139,7 @@ class Beat:
     """
 
     held: tuple[Held, ...]
+    number: int = 0  #: from 1 in each session; the answer repeats it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +152,7 @@ class BeatAnswer:
     """
 
     now_us: Instant
+    number: int = 0  #: of the heartbeat that it answers; 0: of none, and it renews nothing
     peers: tuple[str, ...] = ()
     #: Announced attempts, `(key, attempt)`, that another session delivered and that are this node's now: it holds
     #: their shard and their token is the current one. Those with an old token are answered with `Cancel`; those of

@@ -1,0 +1,6 @@
+"""`python -m luciole` is `luciole`."""
+
+from luciole.cli import main
+
+if __name__ == "__main__":
+    main()

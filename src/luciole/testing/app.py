@@ -1,0 +1,121 @@
+"""An app in a test: the real node and executor on the memory store, in a time that the test passes."""
+
+import asyncio
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+
+from luciole.app import App
+from luciole.client.schedule import Schedule
+from luciole.limits import MS_US
+from luciole.model.duration import Duration, duration_us
+from luciole.model.execution import ExecutionView
+from luciole.model.instant import from_datetime, to_datetime
+from luciole.node import Surroundings
+from luciole.running import Running, running
+from luciole.runtime.clock import SystemClock
+from luciole.service.schedules import find_schedule
+from luciole.settings import load_settings
+from luciole.store.memory import MemoryState, MemoryStore
+from luciole.store.reads import ExecutionFilter
+from luciole.testing.clock import START_US, FakeClock
+
+#: An idle node looks about so rarely that long spans of virtual time pass quickly.
+_SETTINGS = {
+    "max_idle_wakeup": "5m",
+    "stuck_after": "1h",
+    "lease_ttl": "5m",
+    "lease_renew_pause": "1m",
+    "heartbeat_pause": "1m",
+    "node_ttl": "5m",
+    "session_ttl": "5m",
+}
+_LOOK_US = MS_US
+
+
+class AppTest:
+    """Runs an app inside a test, with a clock that stands still until the test advances it.
+
+    ```python
+    async with AppTest(app) as test:
+        await charge.options(delay="1h").enqueue(42)
+        await test.advance("1h")
+        (execution,) = await test.executions()
+        assert execution.state is ExecutionState.SUCCEEDED
+    ```
+
+    Nothing is mocked: it is the node, the gateway and the executor that run in production. Handlers run in real time
+    and take none of the virtual one.
+
+    Args:
+        app: the app; its own store is not touched.
+        now: where the clock stands at first; default 2026-01-01 00:00 UTC.
+    """
+
+    def __init__(self, app: App, *, now: datetime | None = None) -> None:
+        self.app = app
+        self.clock = FakeClock(START_US if now is None else from_datetime(now, field="now"))
+        self._store = MemoryStore(MemoryState(), self.clock)
+        self._real = SystemClock()
+        self._context = running(
+            app,
+            load_settings({}, namespace=app.namespace, **_SETTINGS),
+            store=self._store,
+            surroundings=Surroundings(clock=self.clock),
+            own_loop=False,
+        )
+        self._run: Running | None = None
+
+    @property
+    def now(self) -> datetime:
+        """The virtual time, UTC."""
+        return to_datetime(self.clock.now_us())
+
+    async def advance(self, duration: Duration) -> None:
+        """Let time pass, with all that is due in it; returns when all of it has come to rest.
+
+        Args:
+            duration: such as "1h", a number of seconds, or a timedelta.
+        """
+        end_us = self.clock.monotonic_us() + duration_us(duration)
+        await self.settle()
+        while (left_us := end_us - self.clock.monotonic_us()) > 0:
+            alarm_us = self.clock.next_alarm_us()
+            await self.clock.advance(left_us if alarm_us is None else min(left_us, alarm_us))
+            await self.settle()
+
+    async def settle(self) -> None:
+        """Wait until everything that is due now has ended, without time passing."""
+        await self.clock.settle()
+        while self._run is not None and self._run.executor.gauges()["busy"]:
+            await self._real.sleep(_LOOK_US)
+            await self.clock.settle()
+
+    async def executions(self, *, schedule: str | Schedule | None = None) -> list[ExecutionView]:
+        """Return what ran or waits, attempts included; of one schedule, the newest first."""
+        query = ExecutionFilter()
+        if schedule is not None:
+            name = schedule if isinstance(schedule, str) else schedule.name
+            view = await find_schedule(self._store, self.app.namespace, name)
+            query = ExecutionFilter(schedule_id=view.schedule_id)
+        rows = (await self._store.list_executions(query)).rows
+        return [await self._store.get_execution(row.key) or row for row in rows]
+
+    async def __aenter__(self) -> Self:
+        await self._store.open()
+        self._run = await self._context.__aenter__()
+        await self.settle()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Any:  # noqa: ANN401 - as the context inside
+        ending = asyncio.ensure_future(self._context.__aexit__(kind, error, trace))
+        try:
+            while not ending.done():  # Draining takes time, which nobody else passes any more.
+                await self.clock.advance(self.clock.next_alarm_us() or 0)
+                await self._real.sleep(_LOOK_US)
+            return await ending
+        finally:
+            self._run = None
+            await self._store.close()
