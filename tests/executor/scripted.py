@@ -13,6 +13,7 @@ from luciole.limits import SECOND_US
 from luciole.model.ids import ExecutionKey
 from luciole.model.outbox import Report
 from luciole.runtime.clock import Clock, SystemClock
+from luciole.wire.connection import Connection
 from luciole.wire.messages import (
     Beat,
     BeatAnswer,
@@ -65,15 +66,14 @@ class ScriptedNode:
         self.seen: list[Message] = []
         self.reports: list[Report] = []
         self.reachable = True
-        self.connection: LocalConnection | None = None
+        self.connection: Connection | None = None
         self._changed = asyncio.Condition()
 
     async def dial(self) -> LocalConnection:
         if not self.reachable:
             raise Unavailable(f"no node at {self.node_id}")
         ours, theirs = local_pair()
-        self.connection = ours
-        self._task = asyncio.create_task(self._serve(ours))
+        self._task = asyncio.create_task(self.serve(ours))
         return theirs
 
     async def send(self, *frame: Message) -> None:
@@ -105,7 +105,9 @@ class ScriptedNode:
         await self.deliver(attempt)
         return await self.next_report()
 
-    async def _serve(self, connection: LocalConnection) -> None:
+    async def serve(self, connection: Connection) -> None:
+        """Be the node's end of a connection until it ends."""
+        self.connection = connection
         try:
             while frame := await connection.receive():
                 for message in frame:
@@ -115,7 +117,7 @@ class ScriptedNode:
         except Unavailable:
             return
 
-    async def _take(self, connection: LocalConnection, message: Message) -> None:
+    async def _take(self, connection: Connection, message: Message) -> None:
         self.seen.append(message)
         now_us = self.clock.now_us()
         if isinstance(message, Hello):
