@@ -108,7 +108,7 @@ def _entries(moves: Iterable[Move]) -> tuple[Entry, ...]:
 
 def _write_plain(rows: Sequence[_MoveRow]) -> Script[set[ScheduleId]]:
     """Write plain moves; return the schedules of those that were left alone."""
-    unfit = {row[0] for row in (yield Query("judge_moves", rows=[row[:12] for row in rows]))}
+    unfit = {row[0] for row in (yield Query("judge_moves", rows=rows))}
     if unfit:
         rows = [row for row in rows if row[1] not in unfit]
     missed = yield Query("write_moves", rows=rows)

@@ -1,6 +1,8 @@
 """Due cursors in, executions and entries out, over SQL."""
 
 from collections.abc import Sequence
+from itertools import groupby, islice
+from operator import itemgetter
 
 from luciole import limits
 from luciole.errors import InvalidValue
@@ -56,38 +58,26 @@ def _due_cursors(shards: Sequence[Shard], before_us: Instant, limit: int) -> Scr
     binds = {"before_us": before_us}
     # One more than the share says whether there is more, and when that is due.
     found = yield Query("due_cursors", binds, [(shard, share + 1) for shard in shards])
-    by_shard: dict[Shard, list[Row]] = {shard: [] for shard in shards}
-    for row in found:
-        by_shard[row[0]].append(row)
-    room = limit
-    full = []
     chosen: list[Row] = []
+    full: dict[Shard, int] = {}
     left: list[Instant] = []
-    for shard, rows in by_shard.items():
-        taken = rows[: min(share, room)]
-        room -= len(taken)
+    for shard, group in groupby(found, key=itemgetter(0)):
+        rows = list(group)
+        taken = rows[: min(share, limit - len(chosen))]
         chosen += taken
         if len(rows) > len(taken):
-            full.append((shard, len(taken)))
+            full[shard] = len(taken)
             left.append(rows[len(taken)][4])
+    room = limit - len(chosen)
     if room and full:
-        more = yield Query("due_cursors", binds, [(shard, taken + room + 1) for shard, taken in full])
-        skip = dict(full)
-        rest = []
-        for row in more:
-            if skip[row[0]]:
-                skip[row[0]] -= 1
-            else:
-                rest.append(row)
+        more = yield Query("due_cursors", binds, [(shard, taken + room + 1) for shard, taken in full.items()])
+        rest = [row for shard, group in groupby(more, key=itemgetter(0)) for row in islice(group, full[shard], None)]
         rest.sort(key=lambda row: (row[4], row[1]))
-        chosen += rest[:room]
+        chosen = sorted(chosen + rest[:room], key=lambda row: (row[0], row[4], row[1]))
         left = [row[4] for row in rest[room:]]
     if not left:
         left = [row[0] for row in (yield Query("next_cursors", binds, [(shard,) for shard in shards]))]
-    return DueBatch(
-        cursors=tuple(map(_cursor, sorted(chosen, key=lambda row: (row[0], row[4], row[1])))),
-        next_due_us=min(left, default=None),
-    )
+    return DueBatch(cursors=tuple(map(_cursor, chosen)), next_due_us=min(left, default=None))
 
 
 def _cursor(row: Row) -> Cursor:

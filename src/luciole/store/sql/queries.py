@@ -4,7 +4,7 @@ A file holds statements under headers:
 
     -- name: settle_succeeded
     -- rows: shard int, attempt bigint     what the `{rows}` source carries: a set-wise statement
-    -- each: shard int                     instead: run once for each row, its columns bound by name
+    -- each: shard int                     instead: run for each row, its columns bound by name; answers in that order
     -- why: …                              an override says what it gains
 
 and then one or more SQL commands, each ended by `;` at the end of a line. The name comes first. Values are bound as

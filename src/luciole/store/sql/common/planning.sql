@@ -24,7 +24,7 @@ FROM {rows} JOIN job ON job.job_id = batch.job_id;
 -- can't be written as they are (normally none), the other writes. A dialect with several writers overrides
 -- both, because here nothing locks the cursors.
 -- name: judge_moves
--- rows: shard int, schedule_id bigint, cursor_us bigint, revision bigint, fire_us bigint, due_us bigint, next_fire_us bigint, next_due_us bigint, overlap int, priority int, flags int, ready int
+-- rows: shard int, schedule_id bigint, cursor_us bigint, revision bigint, fire_us bigint, due_us bigint, next_fire_us bigint, next_due_us bigint, overlap int, priority int, flags int, ready int, job_id bigint
 SELECT batch.schedule_id FROM {rows}
 WHERE NOT EXISTS (
     SELECT 1 FROM cursor WHERE cursor.shard = batch.shard AND cursor.schedule_id = batch.schedule_id

@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Event
 
 from luciole import limits
+from luciole.store.sql.sqlite.binding import BATCH_TABLE
 from luciole.store.sql.sqlite.failures import is_busy, meaning
 
 #: As many statements stay prepared on a connection: each in up to three sizes.
@@ -30,8 +31,13 @@ class Durability(StrEnum):
     OFF = "off"  #: a power cut may damage the file
 
 
-def connect(path: Path, durability: Durability) -> sqlite3.Connection:
+def connect(path: Path, durability: Durability, *, has_table: bool = False) -> sqlite3.Connection:
     """Open a connection of our own; it may move between threads, but only one uses it at a time.
+
+    Args:
+        path: the file; it is made when it is missing.
+        durability: what a commit survives.
+        has_table: with the temporary table that large batches take.
 
     Raises:
         StoreUnavailable: the file can't be opened.
@@ -45,6 +51,8 @@ def connect(path: Path, durability: Durability) -> sqlite3.Connection:
         connection.execute(f"PRAGMA busy_timeout = {limits.SQLITE_BUSY_US // limits.MS_US}")
         for pragma in (*_PRAGMAS, f"synchronous = {durability}"):
             connection.execute(f"PRAGMA {pragma}")
+        if has_table:
+            connection.execute(BATCH_TABLE)
     except sqlite3.Error as problem:
         raise meaning(problem, str(path)) from problem
     return connection

@@ -17,7 +17,7 @@ from luciole.store.sql.migrate import Migration, load_migrations
 from luciole.store.sql.queries import load
 from luciole.store.sql.script import Script, run
 from luciole.store.sql.sqlite import inside
-from luciole.store.sql.sqlite.binding import Prepared, asker
+from luciole.store.sql.sqlite.binding import Prepared, Table, asker
 from luciole.store.sql.sqlite.connecting import Durability, begin_writing, connect
 from luciole.store.sql.sqlite.reader import Reader
 from luciole.store.sql.sqlite.writer import Writer
@@ -70,7 +70,7 @@ class SqliteDialect:
         self._migrations, self._prepared = _prepare()
         open_file = partial(connect, self._path, durability)
         self._writer = Writer(
-            open_file,
+            partial(connect, self._path, durability, has_table=True),
             path=str(self._path),
             begin=partial(begin_writing, chance=chance, monotonic_us=clock.monotonic_us),
             monotonic_us=clock.monotonic_us,
@@ -89,7 +89,7 @@ class SqliteDialect:
             shared=True,
             remote_hints=True,
             transactional_enqueue=inside.KINDS,
-            plan_connections=1,
+            plan_connections=2,
             plan_batch_max=limits.PLAN_BATCH_MAX,
         )
 
@@ -122,7 +122,7 @@ class SqliteDialect:
         del lane  # There is one writer for all.
 
         def operation(connection: sqlite3.Connection) -> ResultT:
-            return run(script(*args, **kwargs), asker(connection, self._prepared, self._clock.now_us))
+            return run(script(*args, **kwargs), asker(connection, self._prepared, self._clock.now_us, table=Table()))
 
         return cast("ResultT", await self._writer.run(operation))
 
