@@ -77,21 +77,7 @@ def _due_cursors(shards: Sequence[Shard], before_us: Instant, limit: int) -> Scr
         left = [row[4] for row in rest[room:]]
     if not left:
         left = [row[0] for row in (yield Query("next_cursors", binds, [(shard,) for shard in shards]))]
-    return DueBatch(cursors=tuple(map(_cursor, chosen)), next_due_us=min(left, default=None))
-
-
-def _cursor(row: Row) -> Cursor:
-    shard, schedule_id, revision, fire_us, due_us, trigger_id, job_id, policy_id = row
-    return Cursor(
-        shard=shard,
-        schedule_id=schedule_id,
-        revision=revision,
-        fire_us=fire_us,
-        due_us=due_us,
-        trigger_id=trigger_id,
-        job_id=job_id,
-        policy_id=policy_id,
-    )
+    return DueBatch(cursors=tuple(map(Cursor._make, chosen)), next_due_us=min(left, default=None))
 
 
 def _load_triggers(ids: Sequence[TriggerId]) -> Script[dict[TriggerId, str]]:

@@ -222,8 +222,8 @@ class TestPlans(StoreContract):
         gone = await scheduled(a, "gone")
         await fire(a, leases, lost)
         await set_state(a, ScheduleState.DELETED, "gone")
-        unknown = replace(kept, schedule_id=kept.schedule_id + 1_000)
-        behind = replace(await scheduled(a, "behind"), revision=-1)
+        unknown = kept._replace(schedule_id=kept.schedule_id + 1_000)
+        behind = (await scheduled(a, "behind"))._replace(revision=-1)
         outcome = await a.commit_plan(a_plan(leases, lost, kept, gone, unknown, behind))
         assert [entry.key.schedule_id for entry in outcome.entries] == [kept.schedule_id]
         assert set(outcome.lost) == {cursor.schedule_id for cursor in (lost, gone, unknown, behind)}
@@ -341,7 +341,7 @@ class TestSteps(StoreContract):
         most = limits.CATCH_UP_MAX
         twice = [a_move(cursor), a_move(cursor)]
         deep = [a_move(cursor, fires=range(cursor.fire_us, cursor.fire_us + most + 1))]
-        long = [a_move(replace(cursor, schedule_id=n + 1_000)) for n in range(limits.PLAN_BATCH_MAX + 1)]
+        long = [a_move(cursor._replace(schedule_id=n + 1_000)) for n in range(limits.PLAN_BATCH_MAX + 1)]
         for moves in (twice, deep, long):
             with raises(InvalidValue):
                 await a.commit_plan(a_plan(leases, *moves))
