@@ -161,10 +161,11 @@ class OutboxStore(Protocol):
         """Write the outcomes of attempts: executions, entries, attempt rows, released successors; one transaction.
 
         Each is guarded by its attempt token alone (I5) and may come from any node. The same settlement again (one
-        whose attempt is recorded with the same outcome) is CONFIRMED, any other token REFUSED. One that does not
-        end the execution makes attempt + 1 the current one, PARKED included, and no delivery of that is recorded.
-        With `releases`, a terminal one makes the first WAITING entry of the schedule (by key) READY in the same
-        transaction, and bumps the cursor's revision, so that a plan at the same moment can't miss it.
+        whose attempt is recorded with the same outcome) is CONFIRMED, any other token REFUSED, and so is what waits
+        for its predecessor. One that does not end the execution makes attempt + 1 the current one, PARKED included,
+        and no delivery of that is recorded. With `releases`, a terminal one makes the first WAITING entry of the
+        schedule (by key) READY in the same transaction, and bumps the cursor's revision, so that a plan at the same
+        moment can't miss it.
 
         Returns:
             One answer for each settlement, in order.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from luciole import limits
-from luciole.model.execution import MOVES, AttemptView, ExecutionState
+from luciole.model.execution import AttemptView, ExecutionState
 from luciole.model.ids import ExecutionKey, Shard
 from luciole.model.instant import Instant
 from luciole.model.lease import Lease
@@ -121,7 +121,7 @@ class MemoryOutbox(MemoryClient):
             return Settled.REFUSED
         entry = self._state.entry(settlement.key)
         # I5: the attempt token alone guards the write; I6: and the entry is settled once.
-        if entry is None or entry.attempt != settlement.attempt or settlement.state not in MOVES[execution.state]:
+        if entry is None or entry.state is EntryState.WAITING or entry.attempt != settlement.attempt:
             recorded = _recorded_outcome(execution, settlement.attempt)
             return Settled.CONFIRMED if recorded == settlement.outcome else Settled.REFUSED
         if settlement.outcome is not AttemptOutcome.SUCCEEDED:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable
 from typing import Protocol, TypeVar
 
 from luciole.model.ids import JobId, Shard
+from luciole.model.instant import Instant
 from luciole.runtime.clock import Clock
 from luciole.store.memory import MemoryState, MemoryStore
 from luciole.store.spi import Store
@@ -27,6 +28,13 @@ class StoreHarness(Protocol):
 
     async def advance(self, duration_us: int) -> None:
         """Move the store's clock forward; it may run by itself besides, or stand still."""
+        ...
+
+    async def stop_clock(self, at_us: Instant) -> None:
+        """Let the store's clock stand still at an instant from here on, moved by `advance` alone.
+
+        Only the agreement machine needs it.
+        """
         ...
 
     async def interleave(
@@ -83,6 +91,10 @@ class MemoryHarness:
     async def advance(self, duration_us: int) -> None:
         """Move the clock."""
         await self.clock.advance(duration_us)
+
+    async def stop_clock(self, at_us: Instant) -> None:
+        """Set the clock, which stands still anyhow."""
+        self.clock.shift_wall(at_us - self.clock.now_us())
 
     async def interleave(
         self, first: Awaitable[FirstT], second: Awaitable[SecondT], *, between_us: int = 0

@@ -6,13 +6,16 @@ from luciole import limits
 from luciole.errors import InvalidValue
 from luciole.limits import SECOND_US
 from luciole.model.execution import AttemptView, ExecutionState
+from luciole.model.job import Overlap
 from luciole.model.outbox import AttemptOutcome, Running, Settled
 from luciole.testing.contract.harness import StoreHarness
 from luciole.testing.contract.steps import (
     StoreContract,
+    cursor_of,
     enqueued,
     execution_of,
     fire,
+    fire_next,
     lease_all,
     open_keys,
     raises,
@@ -101,6 +104,16 @@ class TestEnds(StoreContract):
         entry = await enqueued(a)
         assert await a.settle([a_settlement(entry, attempt=2)]) == (Settled.REFUSED,)
         assert await state_of(a, entry.key) is ExecutionState.READY
+
+    async def test_what_waits_for_its_predecessor_has_no_outcome(self, harness: StoreHarness) -> None:
+        a, _ = harness.clients
+        leases = await lease_all(a)
+        first = await fire(a, leases, await scheduled(a, overlap=Overlap.QUEUE_ONE))
+        waiting = first.key._replace(fire_us=(await cursor_of(a)).fire_us)
+        await fire_next(a, leases)
+        for state in (ExecutionState.SUCCEEDED, ExecutionState.CANCELLED, ExecutionState.READY):
+            assert await a.settle([a_settlement(waiting, state, releases=True)]) == (Settled.REFUSED,)
+        assert await state_of(a, waiting) is ExecutionState.QUEUED
 
     async def test_two_nodes_that_report_at_one_moment_record_it_once(self, harness: StoreHarness) -> None:
         a, b = harness.clients

@@ -18,10 +18,11 @@ _ARRAYS = {"int": "int4[]", "bigint": "int8[]", "text": "text[]", "blob": "bytea
 #: condition can use it.
 NOW_US = "(SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"
 
-#: The same for tests that move the store's clock, for all its clients at once.
+#: The same for tests that move the store's clock, for all its clients at once, or let it stand still.
 SHIFTED_NOW_US = (
-    "(SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-    " + coalesce((SELECT value::bigint FROM meta WHERE key = 'clock_shift_us'), 0))"
+    "(SELECT coalesce((SELECT value::bigint FROM meta WHERE key = 'clock_us'),"
+    " (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+    " + coalesce((SELECT value::bigint FROM meta WHERE key = 'clock_shift_us'), 0)))"
 )
 
 _FIXED = {"skip_locked": "FOR UPDATE SKIP LOCKED", "for_update": "FOR UPDATE"}

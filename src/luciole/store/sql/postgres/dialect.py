@@ -64,7 +64,8 @@ class PostgresDialect:
             clock: for pauses and waits; the store's clock is the server's.
             chance: returns a random number in [0, 1); it spreads the tries of transactions that lost a race.
             schema: where our tables are.
-            clock_can_shift: for tests: the store's clock is ahead by what `meta` says under `clock_shift_us`.
+            clock_can_shift: for tests: the store's clock is ahead by what `meta` says under `clock_shift_us`, or
+                stands still at `clock_us`.
 
         Raises:
             InvalidValue: the DSN or the schema can't be read.
