@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from luciole.model.ids import JobId, Shard
+from luciole.model.instant import Instant
 from luciole.store.spi import Store
 from luciole.store.sql.sqlite.connecting import Durability
 from luciole.store.sql.sqlite.dialect import SqliteDialect
@@ -51,6 +52,10 @@ class SqliteHarness:
     async def advance(self, duration_us: int) -> None:
         """Move the clock, which is the host's for this store."""
         await self.clock.advance(duration_us)
+
+    async def stop_clock(self, at_us: Instant) -> None:
+        """Set the clock, which stands still anyhow."""
+        self.clock.shift_wall(at_us - self.clock.now_us())
 
     async def interleave(
         self, first: Awaitable[FirstT], second: Awaitable[SecondT], *, between_us: int = 0

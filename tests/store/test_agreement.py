@@ -1,9 +1,14 @@
 """Stores that are told the same answer the same, whatever the sequence of verbs."""
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from luciole.testing.agreement import StoreAgreement
 from luciole.testing.contract.harness import MemoryHarness
+from tests.store.sqlite_harness import SqliteHarness
+
+#: A sequence that finds something is printed as it was found: to make it shorter takes minutes on a database. Add
+#: `Phase.shrink` for that.
+AS_FOUND = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
 class MemoryAgreesWithItself(StoreAgreement):
@@ -13,5 +18,14 @@ class MemoryAgreesWithItself(StoreAgreement):
     make_right = MemoryHarness.make
 
 
-MemoryAgreesWithItself.TestCase.settings = settings(max_examples=25, stateful_step_count=40)
+MemoryAgreesWithItself.TestCase.settings = settings(max_examples=10, stateful_step_count=40, phases=AS_FOUND)
 TestMemoryAgreesWithItself = MemoryAgreesWithItself.TestCase
+
+
+class SqliteAgreesWithMemory(StoreAgreement):
+    make_left = MemoryHarness.make
+    make_right = SqliteHarness.make
+
+
+SqliteAgreesWithMemory.TestCase.settings = settings(max_examples=10, stateful_step_count=40, phases=AS_FOUND)
+TestSqliteAgreesWithMemory = SqliteAgreesWithMemory.TestCase

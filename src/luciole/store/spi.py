@@ -134,7 +134,8 @@ class OutboxStore(Protocol):
 
         Read-only. `limit` (at most `limits.HELD_MAX`) bounds the entries, and the cancels, of each shard; shards
         come in order. Entries under way are still READY when they came from here: the caller knows what it holds
-        and skips it. One whose end was asked for is among the cancels only, whatever its state (key order).
+        and skips it. One whose end was asked for is among the cancels only, whatever its state (key order), though
+        it may be what `next_due_us` speaks of.
         """
         ...
 

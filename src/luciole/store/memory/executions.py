@@ -9,7 +9,7 @@ from luciole.model.ids import NO_SCHEDULE, ExecutionKey, Shard
 from luciole.model.instant import Instant
 from luciole.model.outbox import EntryState
 from luciole.model.schedule import OverlapCode, ScheduleState
-from luciole.store.bounds import check_batch, check_limit, check_request
+from luciole.store.bounds import check_batch, check_limit, check_request, check_shards
 from luciole.store.memory.client import MemoryClient
 from luciole.store.memory.overlap import Admission, admit, cancel, flags_under
 from luciole.store.memory.state import EntryRow, ExecutionRow
@@ -89,6 +89,7 @@ class MemoryExecutions(MemoryClient):
         """Delete terminal executions that finished before an instant, walking a shard in key order."""
         check_limit("limit", limit, limits.PRUNE_BATCH_MAX)
         with self._transaction():
+            check_shards([shard], self._state.shards)
             groups = [rows for (of_shard, _), rows in self._state.executions.items() if of_shard == shard]
             keys = sorted(key for rows in groups for key in rows if after is None or key > after)[:limit]
             deleted = tuple(key for key in keys if self._prune(key, before_us))

@@ -18,7 +18,7 @@ from luciole.model.outbox import (
     Settlement,
 )
 from luciole.model.plan import ReadyBatch
-from luciole.store.bounds import check_batch, check_limit, check_settlements, stored_text
+from luciole.store.bounds import check_batch, check_limit, check_settlements, check_shards, stored_text
 from luciole.store.memory.client import MemoryClient
 from luciole.store.memory.state import EntryRow, ExecutionRow
 
@@ -46,10 +46,11 @@ class MemoryOutbox(MemoryClient):
         cancels: list[Entry] = []
         later: list[Instant] = []
         with self._transaction():
+            check_shards(shards, self._state.shards)
             for shard in sorted(set(shards)):
                 rows = list(self._state.entries_of([shard]))
-                ready = [row for row in rows if row.state is EntryState.READY and not row.cancel]
-                due = [row for row in ready if row.due_us <= before_us]
+                ready = [row for row in rows if row.state is EntryState.READY]
+                due = [row for row in ready if row.due_us <= before_us and not row.cancel]
                 due.sort(key=lambda row: (-row.priority, row.due_us, row.key))
                 ended = sorted((row for row in rows if row.cancel), key=lambda row: row.key)
                 entries += (row.entry() for row in due[:limit])
@@ -64,6 +65,7 @@ class MemoryOutbox(MemoryClient):
         check_batch("shards", shards, limits.SHARDS_MAX)
         check_limit("limit", limit, limits.HELD_MAX)
         with self._transaction():
+            check_shards(shards, self._state.shards)
             rows = [
                 row
                 for row in self._state.entries_of(shards)
@@ -78,7 +80,7 @@ class MemoryOutbox(MemoryClient):
         """Record deliveries before they are sent; return the keys that may be sent."""
         check_batch("deliveries", deliveries, limits.DELIVER_BATCH_MAX)
         by_shard = {lease.shard: lease for lease in leases}
-        allowed = []
+        allowed: dict[ExecutionKey, None] = {}
         with self._transaction() as now_us:
             for delivery in deliveries:
                 row = self._state.entry(delivery.key)
@@ -86,7 +88,7 @@ class MemoryOutbox(MemoryClient):
                     continue  # I3: only the shard's holder delivers.
                 if _may_run(row, delivery.attempt, delivery.executor_id) and not row.cancel:
                     row.delivered, row.executor_id = True, delivery.executor_id
-                    allowed.append(delivery.key)
+                    allowed[delivery.key] = None
         return tuple(allowed)
 
     async def settle(self, settlements: Sequence[Settlement]) -> tuple[Settled, ...]:
@@ -98,12 +100,12 @@ class MemoryOutbox(MemoryClient):
     async def mark_running(self, running: Sequence[Running]) -> tuple[ExecutionKey, ...]:
         """Record that attempts run; return the keys to cancel."""
         check_batch("running", running, limits.REPORT_BATCH_MAX)
-        ended = []
+        ended: dict[ExecutionKey, None] = {}
         with self._transaction():
             for mark in running:
                 row = self._state.entry(mark.key)
                 if row is None or not _may_run(row, mark.attempt, mark.executor_id):
-                    ended.append(mark.key)  # I5: an old token changes nothing.
+                    ended[mark.key] = None  # I5: an old token changes nothing.
                     continue
                 execution = self._state.executions[row.group][row.key]
                 execution.move(ExecutionState.RUNNING)
@@ -112,7 +114,7 @@ class MemoryOutbox(MemoryClient):
                 if mark.progress is not None:
                     execution.progress = stored_text(mark.progress, limits.PROGRESS_LENGTH_MAX)
                 if row.cancel:
-                    ended.append(mark.key)
+                    ended[mark.key] = None
         return tuple(ended)
 
     def _settle(self, settlement: Settlement) -> Settled:
@@ -128,7 +130,7 @@ class MemoryOutbox(MemoryClient):
             execution.attempts.append(
                 AttemptView(
                     attempt=settlement.attempt,
-                    outcome=settlement.outcome,
+                    outcome=settlement.outcome.value,
                     error=stored_text(settlement.error, limits.ERROR_TEXT_LENGTH_MAX),
                     executor_id=settlement.executor_id,
                     started_us=settlement.started_us,

@@ -12,7 +12,7 @@ from luciole.model.lease import Lease
 from luciole.model.outbox import EntryState
 from luciole.model.plan import DueBatch, Fire, LedgerRow, Move, Plan, PlanOutcome
 from luciole.model.schedule import Cursor, Reason, ScheduleState
-from luciole.store.bounds import check_batch, check_limit, check_plan, stored_text
+from luciole.store.bounds import check_batch, check_limit, check_plan, check_shards, stored_text
 from luciole.store.memory.client import MemoryClient
 from luciole.store.memory.overlap import Admission, admit, flags_under
 from luciole.store.memory.state import PLANNED_PART, EntryRow, ExecutionRow, ScheduleRow
@@ -35,6 +35,7 @@ class MemoryPlans(MemoryClient):
         check_limit("limit", limit, limits.DUE_MAX)
         wanted = frozenset(shards)
         with self._transaction():
+            check_shards(shards, self._state.shards)
             rows = [row for row in self._state.schedules.values() if row.due_us is not None and row.shard in wanted]
             cursors = sorted((row.cursor() for row in rows), key=_overdue_first)
         due = [cursor for cursor in cursors if cursor.due_us <= before_us]

@@ -11,7 +11,7 @@ from luciole.model.ids import NO_SCHEDULE, ExecutionKey, Shard
 from luciole.model.instant import Instant
 from luciole.model.outbox import EntryState
 from luciole.model.schedule import OverlapCode, ScheduleState
-from luciole.store.bounds import check_batch, check_limit, check_request
+from luciole.store.bounds import check_batch, check_limit, check_request, check_shards
 from luciole.store.reads import Page
 from luciole.store.sql.cancelling import cancel, entries_of
 from luciole.store.sql.dialect import Lane, Role
@@ -74,6 +74,7 @@ class SqlExecutions(Role):
     ) -> Page[ExecutionKey]:
         """Delete terminal executions that finished before an instant, walking a shard in key order."""
         check_limit("limit", limit, limits.PRUNE_BATCH_MAX)
+        check_shards([shard], self.shards)
         return await self._db.write(Lane.CATALOG, _prune, shard, before_us, after, limit)
 
     def _check(self, requests: Sequence[EnqueueRequest]) -> None:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from luciole import limits
-from luciole.model.execution import MOVES, ExecutionState
+from luciole.model.execution import ExecutionState
 from luciole.model.ids import ExecutionKey
 from luciole.model.outbox import AttemptOutcome, EntryState, Settled, Settlement
 from luciole.store.bounds import stored_text
@@ -85,12 +85,14 @@ def _settle_locked(turn: Sequence[_Placed], answers: dict[int, Settled]) -> Scri
     for place, item in turn:
         row = locked.get(item.key)
         # I5: the attempt token alone guards the write; I6: and the entry is settled once.
-        if row is not None and row[4] == item.attempt and item.state in MOVES[ExecutionState(row[9])]:
+        if row is not None and row[4] == item.attempt and row[5] != EntryState.WAITING:
             current.append(item)
             answers[place] = Settled.SETTLED
         else:
             others.append((place, item))
     yield from _answer_others(others, answers)
+    parked = sorted(item.key for item in current if locked[item.key][5] == EntryState.PARKED)
+    yield Query("delete_failures", rows=parked)  # One that stays in trouble is put there anew.
     yield from _write(current)
 
 

@@ -10,6 +10,7 @@ from luciole.model.execution import Enqueued, ExecutionState, Origin
 from luciole.model.ids import ExecutionKey, parse_execution_key
 from luciole.model.job import EntryFlag, Overlap
 from luciole.model.outbox import Delivery, Settled
+from luciole.store.reads import TROUBLED_STATES, ExecutionFilter
 from luciole.store.spi import Store
 from luciole.testing.contract.harness import StoreHarness
 from luciole.testing.contract.steps import (
@@ -303,6 +304,17 @@ class TestUnpark(StoreContract):
         assert (await execution_of(a, entry.key)).error is None
         assert await a.settle([a_settlement(repaired)]) == (Settled.SETTLED,)
 
+    async def test_a_parked_execution_may_end_by_a_late_word(self, harness: StoreHarness) -> None:
+        a, b = harness.clients
+        ends = [ExecutionState.SUCCEEDED, ExecutionState.CANCELLED, ExecutionState.FAILED, ExecutionState.READY]
+        entries = [await enqueued(a) for _ in ends]
+        await a.settle([a_settlement(entry, ExecutionState.PARKED) for entry in entries])
+        late = [a_settlement(entry, state, attempt=2) for entry, state in zip(entries, ends, strict=True)]
+        assert await b.settle(late) == (Settled.SETTLED,) * 4
+        assert (await a.backlog()).parked == 0
+        page = await a.list_executions(ExecutionFilter(states=TROUBLED_STATES))
+        assert [view.key for view in page.rows] == [entries[2].key]
+
     async def test_only_parked_executions_are_unparked(self, harness: StoreHarness) -> None:
         a, _ = harness.clients
         leases = await lease_all(a)
@@ -388,6 +400,6 @@ class TestPrune(StoreContract):
 
     async def test_a_step_over_its_bound_is_refused(self, harness: StoreHarness) -> None:
         a, _ = harness.clients
-        for limit in (0, limits.PRUNE_BATCH_MAX + 1):
+        for shard, limit in ((0, 0), (0, limits.PRUNE_BATCH_MAX + 1), (a.shards, 1), (-1, 1)):
             with raises(InvalidValue):
-                await a.prune(0, 0, after=None, limit=limit)
+                await a.prune(shard, 0, after=None, limit=limit)

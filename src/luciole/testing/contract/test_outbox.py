@@ -106,11 +106,11 @@ class TestReadyEntries(StoreContract):
 
     async def test_a_limit_out_of_bounds_is_refused(self, harness: StoreHarness) -> None:
         a, _ = harness.clients
-        for limit in (0, limits.HELD_MAX + 1):
+        for shard, limit in ((0, 0), (0, limits.HELD_MAX + 1), (a.shards, 1), (-1, 1)):
             with raises(InvalidValue):
-                await a.ready_entries([0], 0, limit=limit)
+                await a.ready_entries([shard], 0, limit=limit)
             with raises(InvalidValue):
-                await a.open_entries([0], after=None, limit=limit)
+                await a.open_entries([shard], after=None, limit=limit)
 
 
 class TestOpenEntries(StoreContract):
@@ -160,7 +160,7 @@ class TestDeliveries(StoreContract):
         now_us = await a.now_us()
         mine, other = (Delivery(entry.key, 1, executor, now_us) for executor in (EXECUTOR_A, EXECUTOR_B))
         assert await a.record_deliveries(leases, [mine]) == (entry.key,)
-        assert await a.record_deliveries(leases, [mine]) == (entry.key,)
+        assert await a.record_deliveries(leases, [mine, mine, other]) == (entry.key,)
         # I6: one token goes to one session only.
         assert await a.record_deliveries(leases, [other]) == ()
         assert (await ready_entry(b, entry.key)).delivered
@@ -253,7 +253,7 @@ class TestRunning(StoreContract):
         now_us = await a.now_us()
         marks = [Running(entry.key, 1, EXECUTOR_A, now_us) for entry in (retried, ended, fine)]
         unknown = Running(fine.key._replace(fire_us=fine.key.fire_us + 1), 1, EXECUTOR_A, now_us)
-        assert await a.mark_running([*marks, unknown]) == (retried.key, ended.key, unknown.key)
+        assert await a.mark_running([*marks, unknown, unknown]) == (retried.key, ended.key, unknown.key)
         # I5: neither an old token nor a late word changes anything.
         assert await state_of(a, retried.key) is ExecutionState.RETRY_WAIT
         assert await state_of(a, ended.key) is ExecutionState.SUCCEEDED

@@ -73,7 +73,8 @@ AND execution.fire_us = batch.fire_us AND execution.part = batch.part;
 SELECT batch.shard, batch.schedule_id, batch.fire_us, batch.part FROM {rows}
 WHERE NOT EXISTS (
     SELECT 1 FROM entry WHERE entry.shard = batch.shard AND entry.schedule_id = batch.schedule_id
-    AND entry.fire_us = batch.fire_us AND entry.part = batch.part AND entry.attempt = batch.attempt AND entry.state <> 2
+    AND entry.fire_us = batch.fire_us AND entry.part = batch.part AND entry.attempt = batch.attempt
+    AND entry.state IN (0, 1)
 );
 
 -- Answers with the keys that it left alone.
