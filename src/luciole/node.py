@@ -51,6 +51,7 @@ class Node:
 
     def __init__(self, settings: Settings, store: Store, surroundings: Surroundings | None = None) -> None:
         around = surroundings or Surroundings()
+        self.settings = settings
         self.node_id = around.node_id
         self.clock = around.clock
         self.telemetry = Telemetry(around.clock)

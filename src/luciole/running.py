@@ -1,9 +1,10 @@
-"""An app that runs: node, gateway and executor in one process, around one store."""
+"""What runs: a node with its gateway, an executor, or a whole app in one process; each drains when it is left."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from luciole.app import App
 from luciole.executor.executor import Executor, ExecutorSettings
@@ -12,7 +13,9 @@ from luciole.service.checking import read_labels
 from luciole.settings import Settings
 from luciole.store.spi import Store
 from luciole.wire.connection import Connection
-from luciole.wiring import open_store
+from luciole.wiring import build_node, open_store
+
+_EVERYWHERE = ("0.0.0.0", "[::]")  # noqa: S104 - compared with, not bound
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,30 +50,73 @@ async def running(
         own_loop: async handlers get a loop and a thread of their own, so that none can hold up the node.
     """
     around = surroundings or Surroundings()
-    opened = await open_store(settings.dsn) if store is None else store
-    try:
+    async with _store(settings, store) as opened:
         app.use_store(opened)
-        await app.declare()
-        node = Node(settings, opened, around)
-        executor = Executor(
-            app.registry,
-            clock=around.clock,
-            chance=around.chance,
-            settings=executor_settings(settings, own_loop=own_loop),
-        )
-        await node.start()
-        task = asyncio.create_task(executor.run(_local_dial(node)), name="luciole-executor")
         try:
-            yield Running(app=app, node=node, executor=executor, task=task)
-            await _drain(node, executor, settings.drain_grace_us)
+            await app.declare()
+            async with running_node(settings, opened, surroundings=around, drains=False) as node:
+                executor = Executor(
+                    app.registry,
+                    clock=around.clock,
+                    chance=around.chance,
+                    settings=executor_settings(settings, own_loop=own_loop),
+                )
+                task = asyncio.create_task(executor.run(_local_dial(node)), name="luciole-executor")
+                try:
+                    yield Running(app=app, node=node, executor=executor, task=task)
+                    # The node gives its shards up while the executor ends what runs and hands back the rest.
+                    await asyncio.gather(node.drain(settings.drain_grace_us), executor.drain(settings.drain_grace_us))
+                finally:
+                    task.cancel()
+                    await asyncio.wait([task])
         finally:
-            task.cancel()
-            await asyncio.wait([task])
-            await node.stop()
+            await app.close()
+
+
+@asynccontextmanager
+async def running_node(
+    settings: Settings, store: Store, *, surroundings: Surroundings | None = None, drains: bool = True
+) -> AsyncIterator[Node]:
+    """Run a node around an open store, with its gateway on the network when `settings.listen` says so.
+
+    Args:
+        settings: the knobs.
+        store: an open store, closed by whoever opened it.
+        surroundings: clock, chance and identity; the defaults are the real world.
+        drains: leaving the context waits for what executors still run here.
+
+    Raises:
+        InvalidValue: the address can't be had, or must not be listened on without TLS and a token.
+        LucioleError: it can't start; nothing is left half started.
+    """
+    if settings.listen is None:
+        async with _started(build_node(settings, store, surroundings), settings, drains=drains) as node:
+            yield node
+        return
+    from luciole.gateway.server import GatewayServer, ServerSettings  # noqa: PLC0415 - an extra
+
+    made: asyncio.Future[Node] = asyncio.get_running_loop().create_future()
+
+    async def take(connection: Connection) -> None:
+        # The port is known before the node is, so an executor may dial before there is one.
+        await (await asyncio.shield(made)).sessions.serve(connection)
+
+    server = GatewayServer(
+        take,
+        ServerSettings(
+            listen=settings.listen, token=settings.token, tls_cert=settings.tls_cert, tls_key=settings.tls_key
+        ),
+    )
+    await server.start()
+    try:
+        settings = replace(settings, listen=server.address, advertise=settings.advertise or _reachable(server.address))
+        node = build_node(settings, store, surroundings)
+        async with _started(node, settings, drains=drains):
+            made.set_result(node)
+            yield node
     finally:
-        await app.close()
-        if store is None:
-            await opened.close()
+        made.cancel()
+        await server.stop()
 
 
 async def run_app(app: App, settings: Settings, *, stop: asyncio.Event, started: Callable[[Node], None]) -> None:
@@ -87,14 +133,61 @@ async def run_app(app: App, settings: Settings, *, stop: asyncio.Event, started:
     """
     async with running(app, settings) as run:
         started(run.node)
-        stopping = asyncio.create_task(stop.wait())
-        both: set[asyncio.Task[object]] = {stopping, run.task}
-        try:
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stopping.cancel()
-        if run.task.done():
-            await run.task
+        await _until(stop, run.task)
+
+
+async def run_node(settings: Settings, *, stop: asyncio.Event, started: Callable[[Node, str], None]) -> None:
+    """Run a node until it is told to stop, then let it drain.
+
+    Args:
+        settings: of the node.
+        stop: set when it should stop.
+        started: told the node, and where it listens ("" when nowhere), once it runs.
+
+    Raises:
+        LucioleError: it could not start.
+    """
+    async with _store(settings, None) as store, running_node(settings, store) as node:
+        started(node, node.settings.listen or "")
+        await stop.wait()
+
+
+async def run_executor(
+    app: App, settings: Settings, *, stop: asyncio.Event, started: Callable[[Executor], None], declares: bool = True
+) -> None:
+    """Run an app's handlers for nodes elsewhere until it is told to stop, then let it drain.
+
+    Args:
+        app: whose handlers.
+        settings: of the executor.
+        stop: set when it should stop.
+        started: told once it runs; nodes may still be out of reach.
+        declares: store the app's schedules first, when it has any.
+
+    Raises:
+        LucioleError: it could not start, or every node refused it.
+    """
+    from luciole.executor.dial import GrpcDial  # noqa: PLC0415 - an extra
+
+    surroundings = Surroundings()
+    if declares and app.declarations:
+        await app.declare()
+    executor = Executor(
+        app.registry,
+        clock=surroundings.clock,
+        chance=surroundings.chance,
+        settings=executor_settings(settings),
+    )
+    task = asyncio.create_task(executor.run(GrpcDial(settings.tls_ca), split_nodes(settings.nodes)))
+    try:
+        started(executor)
+        await _until(stop, task)
+        await executor.drain(settings.drain_grace_us)
+        await task
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        await app.close()
 
 
 def executor_settings(settings: Settings, *, own_loop: bool = True) -> ExecutorSettings:
@@ -116,14 +209,55 @@ def executor_settings(settings: Settings, *, own_loop: bool = True) -> ExecutorS
     )
 
 
-def _local_dial(node: Node) -> Callable[[str], Awaitable[Connection]]:
-    async def dial(address: str) -> Connection:
+def split_nodes(nodes: str) -> Sequence[str]:
+    """Return the addresses of a list separated by commas."""
+    return [address.strip() for address in nodes.split(",") if address.strip()]
+
+
+@asynccontextmanager
+async def _store(settings: Settings, store: Store | None) -> AsyncIterator[Store]:
+    if store is not None:
+        yield store
+        return
+    opened = await open_store(settings.dsn)
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+@asynccontextmanager
+async def _started(node: Node, settings: Settings, *, drains: bool) -> AsyncIterator[Node]:
+    await node.start()
+    try:
+        yield node
+        if drains:
+            await node.drain(settings.drain_grace_us)
+    finally:
+        await node.stop()
+
+
+async def _until(stop: asyncio.Event, task: "asyncio.Task[None]") -> None:
+    """Wait until the event is set, or the task ends by itself, which raises what ended it."""
+    stopping = asyncio.create_task(stop.wait())
+    both: set[asyncio.Task[object]] = {stopping, task}
+    try:
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+    if task.done():
+        await task
+
+
+def _local_dial(node: Node) -> Callable[[str], "asyncio.Future[Connection]"]:
+    def dial(address: str) -> "asyncio.Future[Connection]":
         del address  # There is only one.
-        return await node.connect()
+        return asyncio.ensure_future(node.connect())
 
     return dial
 
 
-async def _drain(node: Node, executor: Executor, grace_us: int) -> None:
-    """Let what runs end: the node gives its shards up, the executor hands back what has not started."""
-    await asyncio.gather(node.drain(grace_us), executor.drain(grace_us))
+def _reachable(listen: str) -> str:
+    """Return what others may call an address: a wildcard becomes this host's name."""
+    host, _, port = listen.rpartition(":")
+    return f"{socket.getfqdn()}:{port}" if host in _EVERYWHERE else listen

@@ -1,5 +1,7 @@
 """`luciole executions`."""
 
+import asyncio
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,10 +21,14 @@ from luciole.cli.output import (
     span,
     state_word,
 )
-from luciole.errors import InvalidValue
+from luciole.cli.progress import Progress
+from luciole.client.client import Client
+from luciole.errors import ExecutionFailed, InvalidValue
+from luciole.model.duration import duration_us
 from luciole.model.execution import ExecutionState, ExecutionView
 from luciole.model.ids import NO_SCHEDULE, parse_execution_key
 from luciole.model.instant import Instant
+from luciole.runtime.clock import SystemClock
 from luciole.service import executions as use
 from luciole.service.schedules import find_schedule
 from luciole.store.reads import OPEN_STATES, TROUBLED_STATES, ExecutionFilter
@@ -31,6 +37,9 @@ from luciole.store.spi import Store
 #: Words for several states at once, beside the states themselves.
 _GROUPS = {"open": OPEN_STATES, "troubled": TROUBLED_STATES}
 _STATES = [*_GROUPS, *(state_word(state) for state in ExecutionState)]
+
+#: How often a person is shown how it stands.
+_LOOK_S = 0.5
 
 _COLUMNS = (
     Column(title="id"),
@@ -45,7 +54,7 @@ _COLUMNS = (
 
 @click.group()
 def executions() -> None:
-    """List, show, cancel and retry executions."""
+    """List, show, await, cancel and retry executions."""
 
 
 @executions.command("list")
@@ -125,6 +134,37 @@ def show(execution_id: str, dsn: str, *, as_json: bool) -> None:
             for attempt in view.attempts
         ]
         print_table(columns, rows, empty="")
+
+
+@executions.command()
+@click.argument("execution_id")
+@click.option("--timeout", metavar="DURATION", help="Give up waiting after so long; the execution goes on.")
+@store_options
+def wait(execution_id: str, timeout: str | None, dsn: str, *, as_json: bool) -> None:
+    """Wait for the end of an execution and print its result; exits with 3 when it did not succeed."""
+    key = parse_execution_key(execution_id)
+    timeout_us = None if timeout is None else duration_us(timeout, field="--timeout")
+
+    async def run(store: Store) -> ExecutionView:
+        progress = Progress(clock := SystemClock(), to=sys.stderr)
+        client = Client(store, clock)
+        ended = asyncio.create_task(client.ended(key, timeout_us))
+        try:
+            while not (await asyncio.wait([ended], timeout=_LOOK_S))[0]:
+                view = await use.find_execution(store, key)
+                progress.show(f"{state_word(view.state)} {view.progress or ''}")
+            return await ended
+        finally:
+            progress.end()
+            await client.close()
+
+    view = with_store(dsn, run)
+    if view.state is not ExecutionState.SUCCEEDED:
+        raise ExecutionFailed(f"execution {execution_id} ended {state_word(view.state)}: {_last_line(view.error)}")
+    if as_json:
+        print_json(execution_document(view))
+    elif view.result is not None:
+        click.echo(view.result.decode(errors="replace"))
 
 
 @executions.command()

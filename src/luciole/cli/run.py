@@ -13,13 +13,16 @@ from luciole.errors import LucioleError
 #: Command -> where it is, and what the overview says of it (so that `luciole --help` imports none of them).
 COMMANDS: dict[str, tuple[str, str]] = {
     "up": ("luciole.cli.up:up", "Run an app: node, gateway and executor in one process."),
+    "node": ("luciole.cli.node:node", "Run a node: plan what is due and deliver it to executors."),
+    "executor": ("luciole.cli.executor:executor", "Run an app's handlers for nodes elsewhere."),
     "migrate": ("luciole.cli.migrate:migrate", "Bring the store's schema up to date."),
     "schedules": ("luciole.cli.schedules:schedules", "List, show, trigger, pause, resume, edit and delete schedules."),
-    "executions": ("luciole.cli.executions:executions", "List, show, cancel and retry executions."),
-    "jobs": ("luciole.cli.jobs:jobs", "List jobs."),
+    "executions": ("luciole.cli.executions:executions", "List, show, await, cancel and retry executions."),
+    "jobs": ("luciole.cli.jobs:jobs", "List jobs, and run one."),
     "explain": ("luciole.cli.explain:explain", "Say when a schedule or a cron expression fires, and why then."),
     "nodes": ("luciole.cli.nodes:nodes", "Show who is alive, who holds what, and how much is due."),
     "doctor": ("luciole.cli.doctor:doctor", "Look for what is wrong, and say what to do about it."),
+    "demo": ("luciole.cli.demo:demo", "See it all in a minute, with a kill in the middle, and check the outcome."),
     "bench": ("luciole.bench.cli:bench", "Measure speed and correctness on this machine."),
     "completion": ("luciole.cli.completion:completion", "Print the completion script of a shell."),
 }

@@ -31,14 +31,22 @@ def set_up_logging(*, verbose: bool) -> None:
 
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(ExecutionFilter())
-    handler.setFormatter(
-        logging.Formatter("%(asctime)s %(levelname)-7s %(name)s [%(execution_id)s/%(attempt)s] %(message)s")
-    )
+    handler.setFormatter(_Lines("%(asctime)s %(levelname)-7s %(name)s%(where)s: %(message)s"))
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler], force=True)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
 
 
 verbose_option = click.option("-v", "--verbose", is_flag=True, help="Log what each loop decides.")
+
+
+class _Lines(logging.Formatter):
+    """Names the execution and the attempt of lines that a handler wrote."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line."""
+        execution_id, attempt = getattr(record, "execution_id", "-"), getattr(record, "attempt", 0)
+        record.where = f" [{execution_id} #{attempt}]" if attempt else ""
+        return super().format(record)
 
 
 async def _served(service: Service) -> None:

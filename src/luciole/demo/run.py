@@ -28,7 +28,7 @@ class Course:
     """How long the parts of the demo take."""
 
     length: timedelta = timedelta(seconds=24)  #: of the time in which schedules fire
-    kill_after: timedelta = timedelta(seconds=10)
+    kill_after: timedelta = timedelta(seconds=10.4)  #: when many runs that started on the second are half-way
     settle: timedelta = timedelta(seconds=20)  #: what open work gets at the end
 
 

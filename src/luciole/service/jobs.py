@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias, TypedDict
 
 from luciole import limits
-from luciole.errors import InvalidValue
+from luciole.errors import InvalidValue, UnknownHandler
 from luciole.model.duration import Duration, duration_us
-from luciole.model.job import EntryFlag, JobSpec, Retry, RunIn
-from luciole.service.checking import read_choice, read_labels, read_name, read_priority, refuse_unknown
+from luciole.model.job import EntryFlag, JobSpec, JobVersion, Retry, RunIn
+from luciole.service.checking import nearest, read_choice, read_labels, read_name, read_priority, refuse_unknown
 from luciole.store.reads import JobView
-from luciole.store.spi import ReadStore
+from luciole.store.spi import ReadStore, Store
 
 RunsIn: TypeAlias = Literal["async", "thread", "process"]
 
@@ -64,6 +64,22 @@ def read_job_options(handler: str, options: JobOptions, *, namespace: str = "def
 def entry_flags(spec: JobSpec) -> int:
     """Return the bits that an entry of this job carries; the store adds what an overlap policy needs."""
     return EntryFlag.AT_MOST_ONCE if spec.at_most_once else 0
+
+
+async def find_job(store: Store, namespace: str, handler: str) -> JobVersion:
+    """Return the latest version of a job.
+
+    Raises:
+        UnknownHandler: no app has declared one of this name; a near name is told.
+    """
+    known = {view.handler: view for view in await list_jobs(store, namespace=namespace)}
+    if handler not in known:
+        raise UnknownHandler(f"handler {handler!r}: no app has declared it; {nearest(handler, known)}")
+    job_id = known[handler].job_id
+    versions = await store.load_jobs([job_id])
+    if job_id not in versions:
+        raise UnknownHandler(f"handler {handler!r}: its latest version can't be read here; upgrade this installation")
+    return versions[job_id]
 
 
 async def list_jobs(store: ReadStore, *, namespace: str | None = None) -> tuple[JobView, ...]:
