@@ -2,9 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any, ParamSpec, TypeVar
 
 from luciole import limits
@@ -21,7 +21,7 @@ from luciole.store.sql.postgres.listen import Listener
 from luciole.store.sql.postgres.pauses import pause_us
 from luciole.store.sql.postgres.pool import Pool
 from luciole.store.sql.postgres.transaction import READ, WRITE, Transaction
-from luciole.store.sql.queries import load
+from luciole.store.sql.queries import Statement, load
 from luciole.store.sql.script import Script
 
 ParamsT = ParamSpec("ParamsT")
@@ -45,6 +45,18 @@ _LANES = {
 _HOT = frozenset({Lane.PLAN, Lane.SETTLE})
 
 
+@cache
+def _load() -> tuple[tuple[Migration, ...], Mapping[str, Statement]]:
+    """Return the migrations, and every statement by name; the same for all databases."""
+    migrations = load_migrations(_PACKAGE)
+    return migrations, load(_PACKAGE) | {step.name: step.statement for step in migrations}
+
+
+@cache
+def _prepare(now_us: str) -> Mapping[str, Prepared]:
+    return {name: render(statement, now_us=now_us) for name, statement in _load()[1].items()}
+
+
 class PostgresDialect:
     """One schema in one database."""
 
@@ -56,6 +68,7 @@ class PostgresDialect:
         chance: Callable[[], float],
         schema: str = "luciole",
         clock_can_shift: bool = False,
+        before_commit: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """Make a dialect; `connect` it before use.
 
@@ -66,6 +79,8 @@ class PostgresDialect:
             schema: where our tables are.
             clock_can_shift: for tests: the store's clock is ahead by what `meta` says under `clock_shift_us`, or
                 stands still at `clock_us`.
+            before_commit: for tests: awaited when a transaction that writes has done its work, so that two can be
+                interleaved by hand.
 
         Raises:
             InvalidValue: the DSN or the schema can't be read.
@@ -74,15 +89,9 @@ class PostgresDialect:
         self._place = Place(dsn, schema)
         self._clock = clock
         self._chance = chance
-        self._migrations = load_migrations(_PACKAGE)
-        statements = load(_PACKAGE) | {step.name: step.statement for step in self._migrations}
-        now_us = SHIFTED_NOW_US if clock_can_shift else NOW_US
-        self._prepared: Mapping[str, Prepared] = {
-            name: render(statement, now_us=now_us) for name, statement in statements.items()
-        }
-        self._inside = partial(
-            inside.runner, schema=schema, statements=statements, tables=_tables_of(self._migrations), now_us=now_us
-        )
+        self._before_commit = before_commit
+        self._now_us = SHIFTED_NOW_US if clock_can_shift else NOW_US
+        self._prepared = _prepare(self._now_us)
         self._pools = {lane: Pool(partial(self._open, lane), most) for lane, (most, _) in _LANES.items()}
         self._listener = Listener(partial(connect, self._place, {}), clock=clock, chance=chance, channel=schema)
         self._under_way: set[asyncio.Task[Any]] = set()
@@ -109,7 +118,7 @@ class PostgresDialect:
     @property
     def migrations(self) -> tuple[Migration, ...]:
         """The numbered files."""
-        return self._migrations
+        return _load()[0]
 
     async def connect(self) -> None:
         """Open a first connection, so that a wrong DSN is told at once; safe to repeat.
@@ -154,7 +163,14 @@ class PostgresDialect:
 
     def inside(self, kind: str) -> Any:  # noqa: ANN401 - each kind of connection has a runner of its own type
         """Return what runs a script in a user's own transaction."""
-        return self._inside(kind)
+        migrations, statements = _load()
+        return inside.runner(
+            kind,
+            schema=self._place.schema,
+            statements=statements,
+            tables=_tables_of(migrations),
+            now_us=self._now_us,
+        )
 
     async def _unbroken(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
         """Finish what was begun even when the caller is cancelled: half a command would poison its connection."""
@@ -171,7 +187,7 @@ class PostgresDialect:
     async def _write(self, lane: Lane, begin: Callable[[], Script[ResultT]]) -> ResultT:
         tries = 0
         while True:
-            transaction = Transaction[ResultT](begin=WRITE)
+            transaction = Transaction[ResultT](begin=WRITE, before_commit=self._before_commit)
             try:
                 async with self._lend(lane) as link:
                     return await transaction.run(link, begin())

@@ -1,4 +1,5 @@
--- Statements that PostgreSQL has in a way of its own.
+-- Statements that PostgreSQL has in a way of its own. Several nodes write at once here, so what is judged is judged by
+-- the statement that writes it, under the locks that the write takes.
 
 -- name: lock_schema
 -- why: processes that migrate at once wait for each other, for as long as that takes
@@ -20,3 +21,145 @@ CREATE TABLE IF NOT EXISTS meta (key text PRIMARY KEY, value text NOT NULL);
 SELECT lease.shard FROM {rows} JOIN lease ON lease.shard = batch.shard
 WHERE lease.holder = batch.holder AND lease.fence = batch.fence AND lease.expires_us > {now_us}
 ORDER BY lease.shard FOR KEY SHARE OF lease;
+
+-- name: due_cursors
+-- rows: shard int, quota bigint
+-- why: one statement for all shards; within one due time they come in the order of the index
+SELECT due.* FROM {rows}, LATERAL (
+    SELECT shard, schedule_id, revision, fire_us, due_us, trigger_id, job_id, policy_id
+    FROM cursor WHERE cursor.shard = batch.shard AND due_us IS NOT NULL AND due_us <= :before_us
+    ORDER BY due_us, schedule_id LIMIT batch.quota
+) AS due;
+
+-- name: next_cursors
+-- rows: shard int
+-- why: one statement for all shards
+SELECT due.due_us FROM {rows}, LATERAL (
+    SELECT due_us FROM cursor
+    WHERE cursor.shard = batch.shard AND due_us IS NOT NULL AND due_us > :before_us ORDER BY due_us LIMIT 1
+) AS due;
+
+-- name: judge_moves
+-- rows: shard int, schedule_id bigint, cursor_us bigint, revision bigint, fire_us bigint, due_us bigint, next_fire_us bigint, next_due_us bigint, overlap int, priority int, flags int, ready int
+-- why: nothing to ask before: write_moves judges under the lock of each cursor
+
+-- name: write_moves
+-- rows: shard int, schedule_id bigint, cursor_us bigint, revision bigint, fire_us bigint, due_us bigint, next_fire_us bigint, next_due_us bigint, overlap int, priority int, flags int, ready int, job_id bigint
+-- why: one statement a chunk. The cursor's row lock decides: who waited for it re-checks the revision, so whatever
+-- the snapshot could not see (a manual run, another plan) has moved the revision on, and the move is left alone
+WITH batch AS MATERIALIZED (
+    SELECT * FROM {rows}
+), moved AS (
+    UPDATE cursor SET fire_us = batch.next_fire_us, due_us = batch.next_due_us, revision = cursor.revision + 1
+    FROM batch
+    WHERE cursor.shard = batch.shard AND cursor.schedule_id = batch.schedule_id
+    AND cursor.fire_us = batch.cursor_us AND cursor.revision = batch.revision AND cursor.due_us IS NOT NULL
+    AND NOT EXISTS (
+        SELECT FROM entry WHERE entry.shard = batch.shard AND entry.schedule_id = batch.schedule_id
+        AND batch.overlap <> 0
+    )
+    AND NOT EXISTS (
+        SELECT FROM execution WHERE execution.shard = batch.shard AND execution.schedule_id = batch.schedule_id
+        AND execution.fire_us = batch.fire_us AND execution.part = 0
+    )
+    RETURNING batch.shard, batch.schedule_id, batch.fire_us, batch.due_us, batch.priority, batch.flags, batch.ready,
+        batch.job_id
+), fired AS (
+    INSERT INTO execution (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, origin,
+        created_us)
+    SELECT shard, schedule_id, fire_us, 0, job_id, 1 - ready, 1, due_us, priority, flags, 0, {now_us} FROM moved
+), told AS (
+    INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags)
+    SELECT shard, schedule_id, fire_us, 0, job_id, ready, 1, due_us, priority, flags FROM moved
+)
+SELECT schedule_id FROM batch WHERE (SELECT count(*) FROM moved) < (SELECT count(*) FROM batch)
+EXCEPT SELECT schedule_id FROM moved;
+
+-- name: open_of_schedules
+-- rows: shard int, schedule_id bigint
+-- why: one look at each schedule instead of five; and no EXISTS, which may be planned to hash the whole table
+SELECT batch.schedule_id, found.stays, found.waits, found.runs, found.parked FROM {rows}, LATERAL (
+    SELECT bool_or(flags NOT IN (2, 3)) AS stays, bool_or(state = 2) AS waits, bool_or(state IN (0, 1)) AS runs,
+        bool_or(state = 3) AS parked
+    FROM entry WHERE entry.shard = batch.shard AND entry.schedule_id = batch.schedule_id
+) AS found WHERE found.stays IS NOT NULL;
+
+-- name: ready_heads
+-- rows: shard int, priority int
+-- why: one statement for all shards and priorities
+SELECT batch.shard, batch.priority,
+    (SELECT min(due_us) FROM entry
+        WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND state = 1),
+    (SELECT min(due_us) FROM entry
+        WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND state = 1 AND due_us > :before_us)
+FROM {rows};
+
+-- name: ready_entries
+-- rows: shard int, priority int
+-- why: one statement for all shards and priorities
+SELECT ready.*, execution.payload, execution.content_type, execution.labels, execution.deadline_us
+FROM {rows}, LATERAL (
+    SELECT shard, schedule_id, fire_us, part, due_us, priority, attempt, failures, job_id, flags, state, losses,
+        delivered, cancel
+    FROM entry WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND state = 1
+        AND due_us <= :before_us AND NOT cancel
+    ORDER BY due_us, schedule_id, fire_us, part LIMIT :limit
+) AS ready LEFT JOIN execution ON ready.part < 0 AND execution.shard = ready.shard
+    AND execution.schedule_id = ready.schedule_id AND execution.fire_us = ready.fire_us
+    AND execution.part = ready.part;
+
+-- name: cancelled_entries
+-- rows: shard int
+-- why: one statement for all shards
+SELECT ended.*, execution.payload, execution.content_type, execution.labels, execution.deadline_us
+FROM {rows}, LATERAL (
+    SELECT shard, schedule_id, fire_us, part, due_us, priority, attempt, failures, job_id, flags, state, losses,
+        delivered, cancel
+    FROM entry WHERE entry.shard = batch.shard AND cancel ORDER BY schedule_id, fire_us, part LIMIT :limit
+) AS ended LEFT JOIN execution ON ended.part < 0 AND execution.shard = ended.shard
+    AND execution.schedule_id = ended.schedule_id AND execution.fire_us = ended.fire_us
+    AND execution.part = ended.part;
+
+-- name: judge_successes
+-- rows: shard int, schedule_id bigint, fire_us bigint, part bigint, attempt int, started_us bigint, finished_us bigint, executor_id text, result blob, result_type text
+-- why: nothing to ask before: write_successes judges under the lock of each entry
+
+-- name: write_successes
+-- rows: shard int, schedule_id bigint, fire_us bigint, part bigint, attempt int, started_us bigint, finished_us bigint, executor_id text, result blob, result_type text
+-- why: one statement a batch; who waited for an entry's row lock finds it deleted, or its attempt moved on
+WITH batch AS MATERIALIZED (
+    SELECT * FROM {rows}
+), settled AS (
+    DELETE FROM entry USING batch
+    WHERE entry.shard = batch.shard AND entry.schedule_id = batch.schedule_id AND entry.fire_us = batch.fire_us
+    AND entry.part = batch.part AND entry.attempt = batch.attempt AND entry.state <> 2
+    RETURNING batch.*
+), ended AS (
+    UPDATE execution SET state = 10, started_us = settled.started_us, finished_us = settled.finished_us,
+        executor_id = settled.executor_id, result = settled.result, result_type = settled.result_type, error = NULL
+    FROM settled
+    WHERE execution.shard = settled.shard AND execution.schedule_id = settled.schedule_id
+    AND execution.fire_us = settled.fire_us AND execution.part = settled.part
+)
+SELECT shard, schedule_id, fire_us, part FROM batch
+WHERE (SELECT count(*) FROM settled) < (SELECT count(*) FROM batch)
+EXCEPT SELECT shard, schedule_id, fire_us, part FROM settled;
+
+-- name: ledger_heads
+-- rows: shard int, schedule_id bigint
+-- why: one statement for all schedules
+SELECT head.* FROM {rows}, LATERAL (
+    SELECT shard, schedule_id, first_us, last_us, fires, reason FROM ledger
+    WHERE ledger.shard = batch.shard AND ledger.schedule_id = batch.schedule_id
+    ORDER BY first_us DESC, last_us DESC, fires DESC, reason DESC LIMIT 1
+) AS head;
+
+-- name: last_fires
+-- rows: shard int, schedule_id bigint, before_us bigint
+-- why: one statement for all schedules
+SELECT batch.shard, batch.schedule_id, batch.before_us, fired.fire_us FROM {rows}, LATERAL (
+    SELECT fire_us FROM execution
+    WHERE execution.shard = batch.shard AND execution.schedule_id = batch.schedule_id
+    AND execution.fire_us < batch.before_us AND execution.part >= 0
+    ORDER BY execution.fire_us DESC LIMIT 1
+) AS fired;

@@ -1,5 +1,6 @@
 """One transaction: a script run from beginning to end on one connection."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -18,6 +19,7 @@ class Transaction(Generic[ResultT]):
     """Runs a script once. Whoever sees it fail asks `committing` whether its outcome is known."""
 
     begin: str  #: the command that begins it
+    before_commit: Callable[[], Awaitable[None]] | None = None
     committing: bool = False  #: a commit was sent and not answered
 
     async def run(self, link: Link, script: Script[ResultT]) -> ResultT:
@@ -27,12 +29,14 @@ class Transaction(Generic[ResultT]):
         except StopIteration as end:
             nothing_asked: ResultT = end.value
             return nothing_asked
-        if query.alone:
+        if query.alone and self.before_commit is None:
             self.committing = True
             return await _drive(link, script, query)
         await link.execute(self.begin)
         try:
             result = await _drive(link, script, query)
+            if self.before_commit is not None:
+                await self.before_commit()
         except Exception as problem:
             await _roll_back(link, problem)
             raise
