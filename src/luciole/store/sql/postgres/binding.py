@@ -14,14 +14,14 @@ from luciole.store.sql.script import Query
 #: Portable types, and the arrays that carry them.
 _ARRAYS = {"int": "int4[]", "bigint": "int8[]", "text": "text[]", "blob": "bytea[]", "bool": "bool[]"}
 
-#: The clock at the statement, not at the transaction's start; a sub-select, so that it is read once and an index
-#: condition can use it.
-NOW_US = "(SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"
+#: The clock at the statement, not at the transaction's start, and one for all of a statement; a sub-select, so that it
+#: is computed once and an index condition can use it.
+NOW_US = "(SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint)"
 
 #: The same for tests that move the store's clock, for all its clients at once, or let it stand still.
 SHIFTED_NOW_US = (
     "(SELECT coalesce((SELECT value::bigint FROM meta WHERE key = 'clock_us'),"
-    " (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+    " (extract(epoch FROM statement_timestamp()) * 1000000)::bigint"
     " + coalesce((SELECT value::bigint FROM meta WHERE key = 'clock_shift_us'), 0)))"
 )
 

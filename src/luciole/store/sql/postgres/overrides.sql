@@ -163,3 +163,32 @@ SELECT batch.shard, batch.schedule_id, batch.before_us, fired.fire_us FROM {rows
     AND execution.fire_us < batch.before_us AND execution.part >= 0
     ORDER BY execution.fire_us DESC LIMIT 1
 ) AS fired;
+
+-- name: enqueue
+-- rows: shard int, schedule_id bigint, part bigint, fire_us bigint, delay_us bigint, job_id bigint, state int, entry_state int, priority int, flags int, origin int, payload blob, content_type text, labels text, deadline_us bigint, namespace text, request_key text, replay_of text, parent text
+-- why: one statement, so one round trip; the entry comes only with its execution, and both have one clock
+WITH made AS (
+    INSERT INTO execution (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, origin,
+        created_us, payload, content_type, labels, deadline_us, namespace, request_key, replay_of, parent)
+    SELECT shard, schedule_id, coalesce(fire_us, {now_us} + delay_us), part, job_id, state, 1,
+        greatest(fire_us, {now_us} + delay_us), priority, flags, origin, {now_us}, payload, content_type, labels,
+        deadline_us, namespace, request_key, replay_of, parent
+    FROM {rows}
+    ON CONFLICT (shard, schedule_id, fire_us, part) DO NOTHING
+    RETURNING shard, schedule_id, fire_us, part, job_id, state, due_us, priority, flags
+)
+INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags)
+SELECT shard, schedule_id, fire_us, part, job_id, CASE WHEN state = 4 THEN 2 ELSE 1 END, 1, due_us, priority, flags
+FROM made RETURNING fire_us, part;
+
+-- name: unpark_entries
+-- rows: shard int, schedule_id bigint, fire_us bigint, part bigint
+-- why: one statement, so one clock
+WITH unparked AS (
+    UPDATE entry SET state = 1, due_us = {now_us} FROM {rows} WHERE entry.shard = batch.shard
+    AND entry.schedule_id = batch.schedule_id AND entry.fire_us = batch.fire_us AND entry.part = batch.part
+    RETURNING entry.*
+)
+UPDATE execution SET state = 0, due_us = unparked.due_us, error = NULL FROM unparked
+WHERE execution.shard = unparked.shard AND execution.schedule_id = unparked.schedule_id
+AND execution.fire_us = unparked.fire_us AND execution.part = unparked.part;

@@ -14,7 +14,7 @@ class Pool:
     """At most so many connections; who finds none free waits in line."""
 
     def __init__(self, connect: Callable[[], Awaitable[Link]], most: int) -> None:
-        """Make a pool; nothing is opened yet.
+        """Make a pool; `reopen` it before use.
 
         Args:
             connect: opens a connection.
@@ -23,7 +23,7 @@ class Pool:
         self._connect = connect
         self._free = asyncio.Semaphore(most)
         self._idle: deque[Link] = deque()
-        self._closed = False
+        self._closed = True
         self.waiting = 0  #: who stands in line: a gauge
 
     @asynccontextmanager
