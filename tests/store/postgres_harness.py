@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import asyncpg
 
 from luciole.model.ids import JobId, Shard
+from luciole.model.instant import Instant
 from luciole.runtime.clock import SystemClock
 from luciole.store.spi import Store
 from luciole.store.sql.postgres.dialect import PostgresDialect
@@ -25,6 +26,7 @@ _RESET = (
     "DELETE FROM lease",
     f"INSERT INTO lease SELECT n, NULL, 0, 0 FROM generate_series(0, {SHARDS - 1}) AS n",
     "UPDATE id_segment SET next = 1",
+    "DELETE FROM meta WHERE key = 'clock_us'",
     "INSERT INTO meta VALUES ('clock_shift_us', '0') ON CONFLICT (key) DO UPDATE SET value = '0'",
 )
 
@@ -93,8 +95,13 @@ class PostgresHarness:
     async def advance(self, duration_us: int) -> None:
         """Move the clock of all clients; it is the server's, so it runs by itself besides."""
         await self.admin.execute(
-            "UPDATE meta SET value = (value::bigint + $1)::text WHERE key = 'clock_shift_us'", duration_us
+            "UPDATE meta SET value = (value::bigint + $1)::text WHERE key IN ('clock_shift_us', 'clock_us')",
+            duration_us,
         )
+
+    async def stop_clock(self, at_us: Instant) -> None:
+        """Stop the clock of all clients."""
+        await self.admin.execute("INSERT INTO meta VALUES ('clock_us', $1)", str(at_us))
 
     async def interleave(
         self, first: Awaitable[FirstT], second: Awaitable[SecondT], *, between_us: int = 0
