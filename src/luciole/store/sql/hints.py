@@ -21,6 +21,10 @@ class Hints:
         """Wake everybody; an empty set says that anything may have changed."""
         if not self._waiting:
             self._kept = (self._kept or set()) | shards
+        self.wake(shards)
+
+    def wake(self, shards: frozenset[Shard] = frozenset()) -> None:
+        """Wake those who wait now, and keep nothing for later."""
         for event, heard in self._waiting.items():
             heard.update(shards)
             event.set()

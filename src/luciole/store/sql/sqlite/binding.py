@@ -31,6 +31,9 @@ _MACROS = {"now_us": ":now_us", "skip_locked": "", "for_update": ""}
 
 _Rows: TypeAlias = Sequence[tuple[Any, ...]]
 
+#: What runs a command: a connection, or a cursor of it.
+Executes: TypeAlias = sqlite3.Connection | sqlite3.Cursor
+
 
 class _Command(NamedTuple):
     """One command with its row source in place."""
@@ -46,7 +49,7 @@ class Table:
 
     _rows: _Rows | None = None
 
-    def load(self, connection: sqlite3.Connection, rows: _Rows) -> None:
+    def load(self, connection: Executes, rows: _Rows) -> None:
         """Put rows into the table, unless these very rows are there: queries often follow each other on the same."""
         if rows is self._rows:
             return
@@ -70,9 +73,7 @@ class Prepared:
         names = dict.fromkeys(name for command in self.statement.commands for name in binds_of(_expanded(command, "")))
         object.__setattr__(self, "_names", tuple(name for name in names if name not in mine))
 
-    def run(
-        self, connection: sqlite3.Connection, query: Query, now_us: Instant, table: "Table | None" = None
-    ) -> list[Row]:
+    def run(self, connection: Executes, query: Query, now_us: Instant, table: "Table | None" = None) -> list[Row]:
         """Run it on a connection; return what its one answering command answers.
 
         Args:
@@ -100,9 +101,7 @@ class Prepared:
                 start += size
         return self._run_pieces(connection, pieces)
 
-    def _run_pieces(
-        self, connection: sqlite3.Connection, pieces: Sequence[tuple[int | None, tuple[Any, ...]]]
-    ) -> list[Row]:
+    def _run_pieces(self, connection: Executes, pieces: Sequence[tuple[int | None, tuple[Any, ...]]]) -> list[Row]:
         """Run each command for all pieces before the next one, as if they were one set."""
         answer: list[Row] = []
         for number in range(len(self.statement.commands)):
@@ -113,7 +112,7 @@ class Prepared:
                     answer += found.fetchall()
         return answer
 
-    def _run_each(self, connection: sqlite3.Connection, shared: tuple[Any, ...], rows: _Rows) -> list[Row]:
+    def _run_each(self, connection: Executes, shared: tuple[Any, ...], rows: _Rows) -> list[Row]:
         answer: list[Row] = []
         for text, _, answers in self._commands(1):
             bound = (row + shared for row in rows)
@@ -157,7 +156,7 @@ def _source(columns: Sequence[str], size: int | None, first: int) -> str:
 
 
 def asker(
-    connection: sqlite3.Connection,
+    connection: Executes,
     prepared: Mapping[str, Prepared],
     now_us: Callable[[], Instant],
     *,

@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Event
 
 from luciole import limits
+from luciole.runtime.chance import Chance
 from luciole.store.sql.sqlite.binding import BATCH_TABLE
 from luciole.store.sql.sqlite.failures import is_busy, meaning
 
@@ -58,9 +59,7 @@ def connect(path: Path, durability: Durability, *, has_table: bool = False) -> s
     return connection
 
 
-def begin_writing(
-    connection: sqlite3.Connection, *, chance: Callable[[], float], monotonic_us: Callable[[], int]
-) -> None:
+def begin_writing(connection: sqlite3.Connection, *, chance: Chance, monotonic_us: Callable[[], int]) -> None:
     """Begin a transaction that may write: at once, or as soon as no other process is writing.
 
     SQLite's own waiting grows to 100 ms a try, the same for everybody; short spread tries let two busy processes

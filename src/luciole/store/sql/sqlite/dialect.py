@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from luciole import limits
 from luciole.errors import Unsupported
 from luciole.model.ids import Shard
+from luciole.runtime.chance import Chance
 from luciole.runtime.clock import Clock
 from luciole.store.capabilities import Capabilities
 from luciole.store.sql.dialect import Lane
@@ -44,7 +45,7 @@ class SqliteDialect:
         path: str | Path,
         *,
         clock: Clock,
-        chance: Callable[[], float],
+        chance: Chance,
         durability: Durability = Durability.FULL,
     ) -> None:
         """Make a dialect; `connect` it before use.
@@ -106,6 +107,7 @@ class SqliteDialect:
     async def connect(self) -> None:
         """Open the file; safe to repeat."""
         await self._writer.open()
+        self._changed_elsewhere()
         await self._reader.open()
         await self._pages.open()
 
@@ -149,6 +151,7 @@ class SqliteDialect:
             if heard is not None:
                 return heard
             if self._changed_elsewhere():
+                self._hints.wake()  # For the others who wait here.
                 break
         return frozenset()
 
@@ -162,4 +165,4 @@ class SqliteDialect:
         if connection is None:
             return False
         before, self._seen_version = self._seen_version, connection.execute("PRAGMA data_version").fetchone()[0]
-        return before is not None and before != self._seen_version
+        return before != self._seen_version

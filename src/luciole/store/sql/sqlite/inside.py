@@ -1,7 +1,8 @@
 """Scripts inside a transaction that a user opened on the same file."""
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -36,22 +37,18 @@ def runner(
         **kwargs: ParamsT.kwargs,
     ) -> ResultT:
         raw = _raw(connection)
-        _check_file(raw, path)
-        _begin_as_the_user_would(raw)
+        # A cursor of our own, because the rows of the connection may be of the user's making.
+        cursor = raw.cursor()
+        cursor.row_factory = None
         try:
-            raw.execute("SAVEPOINT luciole")
-            try:
-                result = run(script(*args, **kwargs), asker(raw, prepared, now_us))
-            except BaseException:
-                if raw.in_transaction:
-                    raw.execute("ROLLBACK TO luciole")
-                raise
-            finally:
-                if raw.in_transaction:
-                    raw.execute("RELEASE luciole")
+            _check_file(cursor, path)
+            _begin_as_the_user_would(raw)
+            with _savepoint(cursor):
+                return run(script(*args, **kwargs), asker(cursor, prepared, now_us))
         except sqlite3.Error as problem:
             raise meaning(problem, str(path)) from problem
-        return result
+        finally:
+            cursor.close()
 
     return run_inside
 
@@ -66,8 +63,23 @@ def _raw(connection: Any) -> sqlite3.Connection:  # noqa: ANN401 - that is the q
     return connection
 
 
-def _check_file(connection: sqlite3.Connection, path: Path) -> None:
-    opened = next((row[2] for row in connection.execute("PRAGMA database_list") if row[1] == "main"), "")
+@contextmanager
+def _savepoint(cursor: sqlite3.Cursor) -> Iterator[None]:
+    """Undo what fails, and nothing of the user's."""
+    cursor.execute("SAVEPOINT luciole")
+    try:
+        yield
+    except BaseException:
+        if cursor.connection.in_transaction:
+            cursor.execute("ROLLBACK TO luciole")
+        raise
+    finally:
+        if cursor.connection.in_transaction:
+            cursor.execute("RELEASE luciole")
+
+
+def _check_file(cursor: sqlite3.Cursor, path: Path) -> None:
+    opened = next((row[2] for row in cursor.execute("PRAGMA database_list") if row[1] == "main"), "")
     if not opened or Path(opened).resolve() != path.resolve():
         raise InvalidValue(
             f"tx: the connection is on {opened or 'memory'}, the store on {path}; enqueue inside needs one file"

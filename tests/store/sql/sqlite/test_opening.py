@@ -1,0 +1,117 @@
+"""Opening a file: what is refused, what is made, and who may do it at once."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from luciole.errors import SchemaMismatch, StoreCorrupt, StoreUnavailable, Unsupported
+from luciole.store.sql.sqlite.connecting import Durability
+from luciole.store.sql.store import SqlStore
+from tests.store.sql.sqlite.files import a_dialect, change, look, opened
+
+
+@pytest.mark.parametrize("path", [":memory:", "", "file::memory:?cache=shared"])
+def test_what_is_no_file_is_refused_with_advice(path: str) -> None:
+    with pytest.raises(Unsupported, match=r"give a path such as 'luciole\.db'"):
+        a_dialect(path)
+
+
+async def test_a_missing_folder_is_unavailable(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="unable to open"):
+        await SqlStore(a_dialect(tmp_path / "nowhere" / "a.db")).open()
+
+
+async def test_a_file_that_is_no_database_is_corrupt(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    path.write_bytes(b"no database at all " * 500)
+    with pytest.raises(StoreCorrupt, match="restore the file"):
+        await SqlStore(a_dialect(path)).open()
+    assert path.read_bytes().startswith(b"no database")
+
+
+async def test_by_default_a_commit_is_flushed_to_the_disk(tmp_path: Path) -> None:
+    """I9: in WAL mode, FULL is what makes each commit survive a power cut."""
+    settings = {}
+    for durability, expected in ((Durability.FULL, 2), (Durability.NORMAL, 1), (Durability.OFF, 0)):
+        dialect = a_dialect(tmp_path / f"{durability}.db", durability=durability)
+        store = SqlStore(dialect)
+        await store.open()
+        connection = dialect._writer.idle_connection()  # noqa: SLF001 - its settings are what this is about
+        assert connection is not None
+        settings[durability] = connection.execute("PRAGMA synchronous").fetchone()[0] == expected
+        assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+        await store.close()
+    assert settings == dict.fromkeys(Durability, True)
+
+
+async def test_a_newer_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    async with opened(path):
+        pass
+    change(path, "INSERT INTO migration VALUES (99, '0099_later', 'x', 0)")
+    with pytest.raises(SchemaMismatch, match="newer than this version"):
+        await SqlStore(a_dialect(path)).open()
+    assert look(path, "SELECT count(*) FROM lease") == [(4,)]
+
+
+async def test_a_changed_migration_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    async with opened(path):
+        pass
+    change(path, "UPDATE migration SET checksum = 'another' WHERE number = 1")
+    with pytest.raises(StoreCorrupt, match="an applied migration never changes"):
+        await SqlStore(a_dialect(path)).open()
+
+
+async def test_a_migration_that_fails_leaves_nothing_half_done(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    change(path, "CREATE TABLE request_key (mine TEXT)")  # The last table of the first migration is taken.
+    with pytest.raises(Exception, match="already exists"):
+        await SqlStore(a_dialect(path)).open()
+    assert look(path, "SELECT name FROM sqlite_master WHERE type = 'table'") == [("request_key",)]
+
+
+async def test_many_clients_open_a_new_file_at_once(tmp_path: Path) -> None:
+    stores = [SqlStore(a_dialect(tmp_path / "a.db", durability=Durability.FULL)) for _ in range(8)]
+    await asyncio.gather(*(store.open() for store in stores))
+    assert {store.shards for store in stores} == {32}
+    assert look(tmp_path / "a.db", "SELECT count(*) FROM migration") == [(1,)]
+    assert look(tmp_path / "a.db", "SELECT count(*) FROM lease") == [(32,)]
+    await asyncio.gather(*(store.close() for store in stores))
+
+
+_OPENING = """
+import asyncio, sys
+from pathlib import Path
+from tests.store.sql.sqlite.files import a_dialect
+from luciole.store.sql.store import SqlStore
+
+async def main():
+    store = SqlStore(a_dialect(Path(sys.argv[1])))
+    print("ready", flush=True)
+    sys.stdin.readline()
+    await store.open()
+    print(store.shards, flush=True)
+    await store.close()
+
+asyncio.run(main())
+"""
+
+
+async def test_processes_that_start_at_once_migrate_a_new_file_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    pipe = asyncio.subprocess.PIPE
+    processes = [
+        await asyncio.create_subprocess_exec(sys.executable, "-c", _OPENING, str(path), stdin=pipe, stdout=pipe)
+        for _ in range(4)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert await process.stdout.readline() == b"ready\n"
+    answers = await asyncio.gather(*(process.communicate(b"go\n") for process in processes))
+    assert [json.loads(out) for out, _ in answers] == [32] * 4
+    assert look(path, "SELECT count(*) FROM migration") == [(1,)]
+    assert look(path, "SELECT count(*) FROM lease") == [(32,)]
