@@ -53,6 +53,11 @@ def twin(method: Callable[Concatenate[SelfT, P], Coroutine[Any, Any, T]]) -> Cal
     return sync
 
 
+def blocking() -> bool:
+    """Tell whether this is inside a sync twin, where nothing can be awaited."""
+    return _blocking.get()
+
+
 class _Seat:
     """A loop, and the client that was opened on it."""
 

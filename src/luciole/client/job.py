@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack
 
+from luciole import limits
 from luciole.client.client import Prepared
 from luciole.client.handle import Handle
-from luciole.client.home import Home, twin
-from luciole.errors import InvalidValue
+from luciole.client.home import Home, blocking, twin
+from luciole.client.transactions import needs_loop
+from luciole.errors import IllegalState, InvalidValue, StoreUnavailable
 from luciole.model.execution import Enqueued
 from luciole.model.job import JobSpec
 from luciole.service.requests import PLAIN, RequestChoices, RequestOptions, read_request_options
@@ -93,11 +95,23 @@ class _Enqueueing(Generic[P, R_co]):
 
     async def _in_transaction(self, payloads: Sequence[bytes]) -> Sequence[Enqueued]:
         """Enqueue with the user's own connection, in the caller's thread and on its loop."""
-        prepared: Prepared = await self._home.call(
-            lambda client: client.prepare_transaction(self._spec, payloads, self._choices)
-        )
-        answers = prepared.run(self._choices.tx, prepared.requests)
-        enqueued: Sequence[Enqueued] = await answers if inspect.isawaitable(answers) else answers
+        if blocking() and needs_loop(self._choices.tx):  # Before its connection is touched.
+            raise IllegalState("tx: this connection needs an event loop; use await enqueue(…)")
+        try:
+            prepared: Prepared = await self._home.call(
+                lambda client: client.prepare_transaction(self._spec, payloads, self._choices)
+            )
+        except StoreUnavailable as problem:
+            # On SQLite the user's own transaction may hold the only write lock.
+            raise StoreUnavailable(
+                f"tx: what an enqueue needs could not be fetched beside your transaction ({problem}); "
+                "call app.open() before it begins"
+            ) from problem
+        enqueued: list[Enqueued] = []
+        for start in range(0, len(prepared.requests), limits.ENQUEUE_BATCH_MAX):
+            batch = prepared.requests[start : start + limits.ENQUEUE_BATCH_MAX]
+            answers = prepared.run(self._choices.tx, batch)
+            enqueued += await answers if inspect.isawaitable(answers) else answers
         return enqueued
 
     def _handle(self, enqueued: Enqueued) -> Handle[R_co]:

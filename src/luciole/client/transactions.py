@@ -18,6 +18,19 @@ _KINDS: Final = {
 }
 
 
+#: Kinds whose calls are awaited.
+_ASYNC: Final = frozenset({"asyncpg", "psycopg", "sqlalchemy"})
+
+
+def needs_loop(connection: object) -> bool:
+    """Tell whether a user's connection is used by awaiting it.
+
+    Raises:
+        InvalidValue: it is none that an enqueue can join.
+    """
+    return transaction_kind(connection) in _ASYNC
+
+
 def transaction_kind(connection: object) -> str:
     """Return the kind of a user's connection or session, without importing its package.
 

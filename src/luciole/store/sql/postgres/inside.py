@@ -137,6 +137,10 @@ def _in_style_of(dialect: Any, text: str, values: Sequence[Any]) -> tuple[str, t
 
 
 def _positional(text: str, values: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
-    """Return a command with `%s` for `$n`, and the values in the order of their use."""
+    """Return a command with `%s` for `$n`, and the values in the order of their use.
+
+    Columns become lists: psycopg takes a tuple for one composite value.
+    """
     order = [int(match[1]) - 1 for match in _NUMBER.finditer(text)]
-    return _NUMBER.sub("%s", text.replace("%", "%%")), tuple(values[place] for place in order)
+    columns = [list(value) if isinstance(value, tuple) else value for value in values]
+    return _NUMBER.sub("%s", text.replace("%", "%%")), tuple(columns[place] for place in order)
