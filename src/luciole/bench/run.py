@@ -1,6 +1,7 @@
 """A run from its parameters to its result: the lock, the backend, the repeats, the verdict."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,6 +25,8 @@ from luciole.bench.verdict import BenchError, InvalidRun, Verdict
 from luciole.limits import SECOND_US
 from luciole.model.instant import iso
 from luciole.runtime.clock import Clock
+
+_log = logging.getLogger("luciole.bench")
 
 #: A share over it says that the ceiling was measured badly.
 SHARE_MAX = 1.1
@@ -75,6 +78,9 @@ class BurstRun:
             verdict, reason = error.verdict, hide_passwords(str(error))
         except KeyboardInterrupt:
             verdict, reason = Verdict.INVALID, "interrupted"
+        except Exception as error:  # noqa: BLE001 - whatever it was, the result says so
+            _log.exception("the run broke off")
+            verdict, reason = Verdict.INVALID, hide_passwords(f"{type(error).__name__}: {error}")
         result.verdict = outcome(verdict, reason)
         result.duration_s = round((self._clock.monotonic_us() - begun_us) / SECOND_US, 3)
         return result

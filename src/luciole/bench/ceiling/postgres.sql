@@ -21,8 +21,8 @@ DECLARE
     count bigint;
 BEGIN
     written := 0;
-    FOR first IN 1 .. cardinality(chosen) BY wide LOOP
-        these := chosen[first : first + wide - 1];
+    FOR place IN 1 .. cardinality(chosen) BY wide LOOP
+        these := chosen[place : place + wide - 1];
         LOOP
             WITH guard AS MATERIALIZED (
                 SELECT l.shard FROM lease l
