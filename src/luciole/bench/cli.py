@@ -8,16 +8,26 @@ import click
 import msgspec
 
 from luciole.bench.backends import Backend, hide_passwords, make_backend
+from luciole.bench.burst.run import BurstMeasure, CeilingMeasure
 from luciole.bench.burst.spec import BurstSpec
-from luciole.bench.profiles import PROFILES, SIZES, find_profile
+from luciole.bench.doctor import findings
+from luciole.bench.profiles import PROFILES, SIZES, Profile, find_profile
 from luciole.bench.report import summary
 from luciole.bench.result import Result, write_result
-from luciole.bench.run import BurstRun
+from luciole.bench.run import Run, in_process, perform
 from luciole.bench.verdict import BenchError, Usage, Verdict
 from luciole.model.instant import to_datetime
 from luciole.runtime.clock import SystemClock
 
 _BURST = find_profile("burst")
+_MICRO = find_profile("micro")
+_CEILING = find_profile("sql-ceiling")
+
+_OUT = click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where result.json goes.  [default: bench-results/PROFILE-BACKEND-TIME]",
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -63,11 +73,7 @@ def _shared(command: Any) -> Any:  # noqa: ANN401 - a decorator of a click comma
             click.option("--size", type=click.Choice(SIZES), default="full", show_default=True),
             click.option("--repeats", type=click.IntRange(1, 100), help="Repeats, each in a process of its own."),
             click.option("--author", help="Recorded with the result."),
-            click.option(
-                "--out",
-                type=click.Path(file_okay=False, path_type=Path),
-                help="Where result.json goes.  [default: bench-results/PROFILE-BACKEND-TIME]",
-            ),
+            _OUT,
         )
     ):
         command = option(command)
@@ -102,10 +108,7 @@ def _shared(command: Any) -> Any:  # noqa: ANN401 - a decorator of a click comma
 @click.option("--ceiling", type=click.Choice(["full", "short", "none"]), help="How widely the ceiling is searched.")
 def burst(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the burst profile; return the exit code."""
-    sizes = _BURST.parameters[options["size"]]
-    chosen: dict[str, Any] = {
-        name: options.get(name) if options.get(name) is not None else value for name, value in sizes.items()
-    }
+    chosen = _chosen(_BURST, options)
     schedulers = options["schedulers"] or (2 if options["topology"] == "contention" else 1)
     try:
         spec = msgspec.convert(
@@ -116,19 +119,83 @@ def burst(**options: Any) -> int:  # noqa: ANN401 - the options above
         backend = _backend(options)
     except BenchError as error:
         return _end(error.verdict, str(error))
-    measured = BurstRun(
-        _BURST,
-        spec,
-        backend,
-        repeats=chosen["repeats"],
-        ceiling=chosen["ceiling"],
-        requested={**msgspec.to_builtins(spec), "size": options["size"], **chosen, "backend": options["backend"]},
+    clock = SystemClock()
+    measure = BurstMeasure(
+        spec, backend, repeats=chosen["repeats"], ceiling=chosen["ceiling"], clock=clock, progress=_progress
+    )
+    requested = {**msgspec.to_builtins(spec), "size": options["size"], **chosen, "backend": options["backend"]}
+    measured = perform(_run(_BURST, backend, requested, options), measure, clock=clock)
+    return _finish(measured, options["out"])
+
+
+@run.command(help=_MICRO.question)
+@click.option("--size", type=click.Choice(SIZES), default="full", show_default=True)
+@click.option("--repeats", type=click.IntRange(1, 100), help="Repeats, each in a process of its own.")
+@click.option("--author", help="Recorded with the result.")
+@_OUT
+def micro(**options: Any) -> int:  # noqa: ANN401 - the options above
+    """Run the micro profile; return the exit code."""
+    repeats = options["repeats"] or _MICRO.parameters[options["size"]]["repeats"]
+
+    async def measure(result: Result) -> None:
+        for index in range(repeats):
+            told = await in_process("luciole.bench.micro", "repeat", index=index)
+            told.actual = {"repeats": repeats}
+            result.repeats.append(told)
+
+    requested = {"size": options["size"], "repeats": repeats}
+    return _finish(perform(_run(_MICRO, None, requested, options), measure, clock=SystemClock()), options["out"])
+
+
+@bench.group()
+def probe() -> None:
+    """Measure a floor or a ceiling of this machine."""
+
+
+@probe.command("sql-ceiling", help=_CEILING.question)
+@_shared
+@click.option("--jobs", type=click.IntRange(min=1), help="Rows a measurement.")
+@click.option("--shards", type=click.IntRange(1, 4_096), default=32, show_default=True)
+def sql_ceiling(**options: Any) -> int:  # noqa: ANN401 - the options above
+    """Measure the ceiling; return the exit code."""
+    chosen = _chosen(_CEILING, options)
+    try:
+        backend = _backend(options)
+    except BenchError as error:
+        return _end(error.verdict, str(error))
+    clock = SystemClock()
+    spec = BurstSpec(jobs=chosen["jobs"], warm_up_jobs=0, shards=options["shards"])
+    burst = BurstMeasure(spec, backend, repeats=1, ceiling=chosen["ceiling"], clock=clock, progress=_progress)
+    measure = CeilingMeasure(burst, jobs=chosen["jobs"], repeats=chosen["repeats"], progress=_progress)
+    requested = {"size": options["size"], **chosen, "backend": options["backend"], "shards": options["shards"]}
+    return _finish(perform(_run(_CEILING, backend, requested, options), measure, clock=clock), options["out"])
+
+
+@bench.command("doctor")
+def doctor_command() -> None:
+    """Say what this machine can measure, what not, and why."""
+    for finding in findings():
+        click.echo(f"{'ok     ' if finding.found else 'missing'} {finding.name:28} {finding.text}")
+
+
+def _chosen(profile: Profile, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a size, each replaced by the option of its name where that was given."""
+    sizes = profile.parameters[options["size"]]
+    return {name: options.get(name) if options.get(name) is not None else value for name, value in sizes.items()}
+
+
+def _run(profile: Profile, backend: Backend | None, requested: dict[str, Any], options: dict[str, Any]) -> Run:
+    return Run(
+        profile=profile,
+        backend=backend,
+        requested=requested,
         command=["luciole", *sys.argv[1:]],
         author=options["author"],
-        clock=SystemClock(),
-        progress=lambda line: click.echo(line, err=True),
-    ).run()
-    return _finish(measured, options["out"])
+    )
+
+
+def _progress(line: str) -> None:
+    click.echo(line, err=True)
 
 
 def _backend(options: dict[str, Any]) -> Backend:

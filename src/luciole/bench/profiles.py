@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from luciole.bench.micro import MICROS
 from luciole.bench.result import MetricSpec
 from luciole.bench.verdict import Usage
 
@@ -130,6 +131,18 @@ _BURST_METRICS = (
         text="CPU time of the database server from T to the closed outbox",
     ),
     MetricSpec(
+        name="client_drain_cpu_us_per_job",
+        unit="us/job",
+        direction="lower",
+        text="CPU time of the schedulers from T to the last commit",
+    ),
+    MetricSpec(
+        name="server_drain_cpu_us_per_job",
+        unit="us/job",
+        direction="lower",
+        text="CPU time of the database server from T to the last commit",
+    ),
+    MetricSpec(
         name="lost_races",
         unit="moves",
         direction="none",
@@ -141,7 +154,6 @@ _BURST_METRICS = (
         direction="none",
         text="moves under an outdated fence that were sent, so that their refusal is seen",
     ),
-    MetricSpec(name="stolen_share", unit="ratio", direction="none", text="CPU time that the hypervisor took away"),
 )
 
 BURST = Profile(
@@ -181,7 +193,42 @@ BURST = Profile(
     ),
 )
 
-PROFILES: dict[str, Profile] = {profile.name: profile for profile in (BURST,)}
+MICRO = Profile(
+    name="micro",
+    question="What does a single step cost, and is the optimisation that made it cheap still there?",
+    border="One step in one process, warm; nothing is stored.",
+    backends=(),
+    phases=("measure",),
+    parameters={"full": {"repeats": 5}, "ci": {"repeats": 3}, "smoke": {"repeats": 1}},
+    metrics=tuple(
+        MetricSpec(name=micro.name, unit="us", direction="lower", text=f"guards: {micro.guards}") for micro in MICROS
+    ),
+    invariants=(),
+    limits_of_inference=("A warm step on this CPU; ratios carry over to others, microseconds do not.",),
+)
+
+SQL_CEILING = Profile(
+    name="sql-ceiling",
+    question="How fast does the server alone write the rows of a burst?",
+    border=(
+        "Cursor update, execution insert and entry insert with fence check and overlap probe, in the product's "
+        "schema and at its durability; the best over batch sizes and connections, with the plan pinned."
+    ),
+    backends=("sqlite", "postgres"),
+    phases=("measure",),
+    parameters={
+        "full": {"jobs": 50_000, "repeats": 5, "ceiling": "full"},
+        "ci": {"jobs": 10_000, "repeats": 3, "ceiling": "short"},
+        "smoke": {"jobs": 5_000, "repeats": 1, "ceiling": "short"},
+    },
+    metrics=(
+        MetricSpec(name="ceiling_rate", unit="jobs/s", direction="higher", text="the best setting of each repeat"),
+    ),
+    invariants=(),
+    limits_of_inference=("What a burst could reach at most here, if planning cost nothing.",),
+)
+
+PROFILES: dict[str, Profile] = {profile.name: profile for profile in (BURST, MICRO, SQL_CEILING)}
 
 
 def find_profile(name: str) -> Profile:

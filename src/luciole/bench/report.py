@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from luciole.bench.profiles import find_profile
 from luciole.bench.result import Metric, Percentiles, Result
 from luciole.bench.verdict import Verdict
 
@@ -20,7 +21,7 @@ def summary(result: Result) -> str:
     ]
     if void:
         lines += ["**The figures are void**: what was measured did not do what it must.", ""]
-    lines += _figures(result.metrics, void=void)
+    lines += _figures(result, void=void)
     if result.ceiling:
         lines += [
             (
@@ -37,15 +38,17 @@ def summary(result: Result) -> str:
     return "\n".join(lines).rstrip()
 
 
-def _figures(metrics: Sequence[Metric], *, void: bool) -> list[str]:
-    plain = [metric for metric in metrics if metric.distribution is None]
+def _figures(result: Result, *, void: bool) -> list[str]:
+    plain = [metric for metric in result.metrics if metric.distribution is None]
     if not plain:
         return []
-    lines = ["| figure | median | least | greatest | unit | better |", "|---|--:|--:|--:|---|---|"]
+    profile = find_profile(result.profile)
+    lines = ["| figure | median | least | greatest | unit | better | |", "|---|--:|--:|--:|---|---|---|"]
     for metric in plain:
         shown = [_number(value) for value in (metric.median, metric.low, metric.high)]
         cells = " | ".join(f"~~{cell}~~" if void else cell for cell in shown)
-        lines.append(f"| {metric.name} | {cells} | {metric.unit} | {metric.direction} |")
+        text = profile.metric(metric.name).text
+        lines.append(f"| {metric.name} | {cells} | {metric.unit} | {metric.direction} | {text} |")
     return [*lines, ""]
 
 

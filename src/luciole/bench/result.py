@@ -96,6 +96,11 @@ class Repeat(msgspec.Struct, kw_only=True):
     invalid: list[str] = []  #: why this repeat can't be trusted
     notes: list[str] = []
 
+    def message(self) -> dict[str, Any]:
+        """Return it as a process tells it."""
+        told: dict[str, Any] = msgspec.to_builtins(self)
+        return told
+
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict, with its exit code and its reason."""

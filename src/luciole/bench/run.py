@@ -1,26 +1,22 @@
-"""A run from its parameters to its result: the lock, the backend, the repeats, the verdict."""
+"""A run from its parameters to its result: the lock, the backend, the measuring, the verdict."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import msgspec
 
-from luciole.bench.backends import Backend, hide_passwords
-from luciole.bench.burst.load import TRIGGERS
-from luciole.bench.burst.spec import BurstSpec, RepeatOrders
-from luciole.bench.ceiling.measure import measure_ceiling
-from luciole.bench.ceiling.settings import CeilingSetting, Rate, ceiling_of, settings_to_try
-from luciole.bench.environment import environment, product
+from luciole.bench.backends import Backend, Place, hide_passwords
+from luciole.bench.environment import cpu_clock, environment, product, stolen_share
 from luciole.bench.lock import only_bench
 from luciole.bench.percentiles import merged
 from luciole.bench.processes import Process
 from luciole.bench.profiles import Profile
-from luciole.bench.result import Ceiling, Metric, Repeat, Result, metric, outcome
+from luciole.bench.result import Metric, Repeat, Result, metric, outcome
 from luciole.bench.verdict import BenchError, InvalidRun, Verdict
 from luciole.limits import SECOND_US
 from luciole.model.instant import iso
@@ -31,122 +27,107 @@ _log = logging.getLogger("luciole.bench")
 #: A share over it says that the ceiling was measured badly.
 SHARE_MAX = 1.1
 
-#: Tells a person how far it is.
-Progress = Callable[[str], None]
+#: A run that lost more of the CPU to others says nothing about the product.
+STOLEN_MAX = 0.05
 
 
-class BurstRun:
-    """One run of the burst profile."""
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run is, whatever it measures."""
 
-    def __init__(  # noqa: PLR0913 - what a run is made of
-        self,
-        profile: Profile,
-        spec: BurstSpec,
-        backend: Backend,
-        *,
-        repeats: int,
-        ceiling: str,
-        requested: dict[str, Any],
-        command: Sequence[str],
-        author: str | None,
-        clock: Clock,
-        progress: Progress,
-    ) -> None:
-        self._profile = profile
-        self._spec = spec
-        self._backend = backend
-        self._repeats = repeats
-        self._extent = ceiling
-        self._requested = requested
-        self._command = [hide_passwords(word) for word in command]
-        self._author = author
-        self._clock = clock
-        self._progress = progress
+    profile: Profile
+    backend: Backend | None  #: None: nothing is stored
+    requested: dict[str, Any]
+    command: Sequence[str]
+    author: str | None = None
 
-    def run(self, *, lock: Path | None = None) -> Result:
-        """Measure; whatever goes wrong ends as a verdict in the result."""
-        result = self._empty()
-        begun_us = self._clock.monotonic_us()
-        try:
-            with ExitStack() as stack:
-                stack.enter_context(only_bench(lock))
-                stack.enter_context(self._backend)
-                result.environment = environment(self._backend.folder)
-                asyncio.run(self._measure(result))
-            verdict, reason = judged(result)
-        except BenchError as error:
-            verdict, reason = error.verdict, hide_passwords(str(error))
-        except KeyboardInterrupt:
-            verdict, reason = Verdict.INVALID, "interrupted"
-        except Exception as error:  # noqa: BLE001 - whatever it was, the result says so
-            _log.exception("the run broke off")
-            verdict, reason = Verdict.INVALID, hide_passwords(f"{type(error).__name__}: {error}")
-        result.verdict = outcome(verdict, reason)
-        result.duration_s = round((self._clock.monotonic_us() - begun_us) / SECOND_US, 3)
-        return result
 
-    def _empty(self) -> Result:
-        return Result(
-            profile=self._profile.name,
-            question=self._profile.question,
-            border=self._profile.border,
-            verdict=outcome(Verdict.INVALID, "not measured yet"),
-            started=iso(self._clock.now_us()),
-            duration_s=0.0,
-            author=self._author,
-            product=product(),
-            command=self._command,
-            environment={},
-            backend={"name": self._backend.name},
-            requested=self._requested,
-            limits_of_inference=list(self._profile.limits_of_inference),
-        )
+def perform(
+    run: Run, measure: Callable[[Result], Awaitable[None]], *, clock: Clock, lock: Path | None = None
+) -> Result:
+    """Measure, alone on the machine; whatever goes wrong ends as a verdict in the result.
 
-    async def _measure(self, result: Result) -> None:
-        result.backend = await self._backend.described()
-        rates = await self._sweep() if self._extent != "none" else []
-        best = [max(rates, key=lambda one: one.rate).setting] if rates else []
-        for index in range(self._repeats):
-            repeat = await self._repeat(index, best)
-            result.repeats.append(repeat)
-            self._progress(_line(repeat, self._repeats))
-        result.actual = result.repeats[-1].actual
-        result.metrics = metrics_of(self._profile, result.repeats)
-        if rates:
-            result.ceiling = whole_ceiling(rates, result.repeats)
-            result.ceiling_share = median(repeat.figures["ceiling_share"] for repeat in result.repeats)
+    Args:
+        run: what it is.
+        measure: fills in what it finds while the backend is up.
+        clock: what times it.
+        lock: the file of the lock; None: the machine's.
+    """
+    result = _empty(run, iso(clock.now_us()))
+    begun_us = clock.monotonic_us()
+    try:
+        with ExitStack() as stack:
+            stack.enter_context(only_bench(lock))
+            if run.backend:
+                stack.enter_context(run.backend)
+            result.environment = environment(run.backend.folder if run.backend else Path.cwd())
+            asyncio.run(_measure(run, result, measure))
+        verdict, reason = judged(result)
+    except BenchError as error:
+        verdict, reason = error.verdict, hide_passwords(str(error))
+    except KeyboardInterrupt:
+        verdict, reason = Verdict.INVALID, "interrupted"
+    except Exception as error:  # noqa: BLE001 - whatever it was, the result says so
+        _log.exception("the run broke off")
+        verdict, reason = Verdict.INVALID, hide_passwords(f"{type(error).__name__}: {error}")
+    result.verdict = outcome(verdict, reason)
+    result.duration_s = round((clock.monotonic_us() - begun_us) / SECOND_US, 3)
+    return result
 
-    async def _sweep(self) -> list[Rate]:
-        """Find the setting at which the server alone is fastest."""
-        self._progress("ceiling: trying batch sizes and connections")
-        place = await self._backend.fresh()
-        try:
-            return await measure_ceiling(
-                place,
-                settings_to_try(self._backend.name, self._extent),
-                jobs=self._spec.jobs,
-                shards=self._spec.shards,
-                triggers=TRIGGERS,
-                clock=self._clock,
-            )
-        finally:
-            await self._backend.remove(place)
 
-    async def _repeat(self, index: int, ceiling: list[CeilingSetting]) -> Repeat:
-        """Let a process of its own measure once, on fresh places; leave nothing behind."""
-        place, ceiling_place = await self._backend.fresh(), await self._backend.fresh()
-        process = await Process.start("luciole.bench.burst.repeat")
-        try:
-            orders = RepeatOrders(
-                index=index, spec=self._spec, place=place, ceiling_place=ceiling_place, ceiling=ceiling
-            )
-            told = await process.ask("repeat", **msgspec.to_builtins(orders))
-        finally:
-            await process.stop()
-            left = [await self._backend.remove(one) for one in (place, ceiling_place)]
-        if sum(left):
-            raise InvalidRun(f"{sum(left)} places of the bench could not be removed")
-        return msgspec.convert(told, Repeat)
+async def _measure(run: Run, result: Result, measure: Callable[[Result], Awaitable[None]]) -> None:
+    if run.backend:
+        result.backend = await run.backend.described()
+    stolen = cpu_clock()
+    await measure(result)
+    share = stolen_share(stolen, cpu_clock())
+    result.environment["noise"] |= {"stolen_share": round(share, 4), "load_1min_after": round(os.getloadavg()[0], 2)}
+    result.actual = result.repeats[-1].actual
+    result.metrics = metrics_of(run.profile, result.repeats)
+    if result.repeats and share > STOLEN_MAX:
+        result.repeats[-1].invalid.append(f"the hypervisor took {share:.0%} of the CPU time")
+
+
+def _empty(run: Run, started: str) -> Result:
+    return Result(
+        profile=run.profile.name,
+        question=run.profile.question,
+        border=run.profile.border,
+        verdict=outcome(Verdict.INVALID, "not measured yet"),
+        started=started,
+        duration_s=0.0,
+        author=run.author,
+        product=product(),
+        command=[hide_passwords(word) for word in run.command],
+        environment={},
+        backend={"name": run.backend.name if run.backend else "none"},
+        requested=run.requested,
+        limits_of_inference=list(run.profile.limits_of_inference),
+    )
+
+
+async def in_process(module: str, verb: str, **orders: Any) -> Repeat:  # noqa: ANN401 - what JSON can carry
+    """Let a process of its own measure one repeat."""
+    process = await Process.start(module)
+    try:
+        return msgspec.convert(await process.ask(verb, **orders), Repeat)
+    finally:
+        await process.stop()
+
+
+@asynccontextmanager
+async def fresh_place(backend: Backend) -> AsyncIterator[Place]:
+    """Bring a fresh place, and remove it afterwards.
+
+    Raises:
+        InvalidRun: something of it is still there.
+    """
+    place = await backend.fresh()
+    try:
+        yield place
+    finally:
+        left = await backend.remove(place)
+    if left:
+        raise InvalidRun(f"{left} places of the bench could not be removed")
 
 
 def judged(result: Result) -> tuple[Verdict, str]:
@@ -176,24 +157,3 @@ def metrics_of(profile: Profile, repeats: Sequence[Repeat]) -> list[Metric]:
         elif all(spec.name in repeat.figures for repeat in repeats):
             found.append(metric(spec, [repeat.figures[spec.name] for repeat in repeats]))
     return found
-
-
-def whole_ceiling(rates: Sequence[Rate], repeats: Sequence[Repeat]) -> Ceiling:
-    """Return the ceiling of the run: the best of the sweep and of what was measured beside each repeat."""
-    beside = [
-        Rate(CeilingSetting(repeat.ceiling.batch, repeat.ceiling.connections), repeat.ceiling.rate)
-        for repeat in repeats
-        if repeat.ceiling
-    ]
-    return ceiling_of([*rates, *beside])
-
-
-def _line(repeat: Repeat, repeats: int) -> str:
-    figures = repeat.figures
-    failed = sum(not check.passed for check in repeat.checks)
-    share = f", {figures['ceiling_share']:.2f} of the ceiling" if "ceiling_share" in figures else ""
-    checks = f"{failed} CHECKS FAILED" if failed else f"{len(repeat.checks)} checks passed"
-    return (
-        f"repeat {repeat.index + 1}/{repeats}: {figures['drain_rate']:,.0f} jobs/s{share}, "
-        f"settled at {figures['settle_rate']:,.0f}/s, {checks}"
-    )

@@ -16,7 +16,6 @@ from luciole.bench.ceiling.measure import measure_ceiling
 from luciole.bench.ceiling.settings import Rate, ceiling_of
 from luciole.bench.check import Values, ask, check
 from luciole.bench.cpu import tree_cpu_us
-from luciole.bench.environment import cpu_clock, stolen_share
 from luciole.bench.loops import run_here
 from luciole.bench.percentiles import merged
 from luciole.bench.processes import Message, Process, answer_lines, ask_all
@@ -39,7 +38,6 @@ _LEAD_PER_JOB_US = 60
 
 #: A gate that opens later than this measures the machine, not the product.
 _GATE_LATE_MAX_US = 100 * limits.MS_US
-_STOLEN_MAX = 0.05
 
 _STALE_MOVES = 64
 
@@ -60,7 +58,6 @@ class BurstRepeat:
 
     async def run(self) -> Repeat:
         """Run all phases; what can't be trusted is said in `invalid`."""
-        stolen = cpu_clock()
         rates: list[Rate] = []
         if self._orders.ceiling:
             async with self._phase("ceiling"):
@@ -85,10 +82,6 @@ class BurstRepeat:
                 rates += await self._ceiling()
             self._found.ceiling = ceiling_of(rates)
             self._found.figures["ceiling_share"] = self._found.figures["drain_rate"] / self._found.ceiling.rate
-        share = stolen_share(stolen, cpu_clock())
-        self._found.figures["stolen_share"] = share
-        if share > _STOLEN_MAX:
-            self._found.invalid.append(f"the hypervisor took {share:.0%} of the CPU time")
         return self._found
 
     async def _prepare(self, store: Store) -> None:
@@ -234,7 +227,7 @@ class BurstRepeat:
 async def repeat(**orders: object) -> Message:
     """Run one repeat as it is told."""
     found = await BurstRepeat(msgspec.convert(orders, RepeatOrders)).run()
-    return msgspec.to_builtins(found)  # type: ignore[no-any-return] # a struct becomes a dict
+    return found.message()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,14 @@ from typing import NamedTuple
 
 from luciole.bench.result import Ceiling
 
+#: Whole jobs: an execution, its entry, and its cursor moved once.
+WRITTEN = """
+SELECT count(*) FROM cursor c
+JOIN execution x ON x.shard = c.shard AND x.schedule_id = c.schedule_id
+JOIN entry e ON e.shard = x.shard AND e.schedule_id = x.schedule_id AND e.fire_us = x.fire_us
+WHERE c.fire_us > x.fire_us AND c.revision = 2
+"""
+
 
 class CeilingSetting(NamedTuple):
     """One way to write the rows."""
@@ -18,6 +26,7 @@ class Rate(NamedTuple):
 
     setting: CeilingSetting
     rate: float  #: jobs a second
+    written: int  #: rows that stand in the store afterwards, counted there
 
 
 def settings_to_try(kind: str, extent: str) -> list[CeilingSetting]:
