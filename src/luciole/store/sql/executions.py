@@ -88,8 +88,10 @@ class SqlExecutions(Role):
 def enqueue(requests: Sequence[EnqueueRequest]) -> Script[tuple[Enqueued, ...]]:
     """Make executions and their entries durable; see `ExecutionStore.enqueue`."""
     answers: dict[int, Enqueued] = {}
-    for turn in _turns(requests):
-        answers.update((yield from _enqueue_turn(turn)))
+    turns = list(_turns(requests))
+    for turn in turns:
+        alone = len(turns) == 1 and all(request.key is None for request in requests)
+        answers.update((yield from _enqueue_turn(turn, alone)))
     return tuple(answers[place] for place in range(len(requests)))
 
 
@@ -109,13 +111,13 @@ def _turns(requests: Sequence[EnqueueRequest]) -> Iterable[dict[int, EnqueueRequ
     yield turn
 
 
-def _enqueue_turn(turn: Mapping[int, EnqueueRequest]) -> Script[dict[int, Enqueued]]:
+def _enqueue_turn(turn: Mapping[int, EnqueueRequest], alone: bool) -> Script[dict[int, Enqueued]]:  # noqa: FBT001 - private
     claimed, known = yield from _claim([request for request in turn.values() if request.key is not None])
     fires: dict[int, Instant | None] = {}
     for place, request in turn.items():
         if (request.namespace, request.key) not in known:
             fires[place] = claimed.get((request.namespace, request.key), request.fire_us)
-    new = yield from _insert(_row(turn[place], fire_us) for place, fire_us in fires.items())
+    new = yield from _insert([_row(turn[place], fire_us) for place, fire_us in fires.items()], alone=alone)
     answers = {}
     for place, request in turn.items():
         fire_us = new.get(request.request_id)
@@ -156,9 +158,9 @@ def _claim(
     return claimed, known
 
 
-def _insert(rows: Iterable[tuple[Any, ...]]) -> Script[dict[int, Instant]]:
+def _insert(rows: Iterable[tuple[Any, ...]], *, alone: bool = False) -> Script[dict[int, Instant]]:
     """Insert executions with their entries; return the fire time of each new one by its request id."""
-    new = yield Query("enqueue", rows=sorted(rows, key=lambda row: row[:3]))
+    new = yield Query("enqueue", rows=sorted(rows, key=lambda row: row[:3]), alone=alone)
     return {-part: fire_us for fire_us, part in new}
 
 

@@ -5,6 +5,7 @@ A file holds statements under headers:
     -- name: settle_succeeded
     -- rows: shard int, attempt bigint     what the `{rows}` source carries: a set-wise statement
     -- each: shard int                     instead: run for each row, its columns bound by name; answers in that order
+    -- group: attempt                       columns with few different values together: worth sending once each
     -- why: …                              an override says what it gains
 
 and then one or more SQL commands, each ended by `;` at the end of a line. The name comes first. Values are bound as
@@ -22,7 +23,7 @@ from typing import NamedTuple
 MACROS = frozenset({"rows", "now_us", "skip_locked", "for_update"})
 
 _PACKAGE = "luciole.store.sql"
-_HEADER = re.compile(r"^-- (name|rows|each|why):\s*(.*)$")
+_HEADER = re.compile(r"^-- (name|rows|each|group|why):\s*(.*)$")
 _BIND = re.compile(r"'[^']*'|::|(?<![:\w]):([a-z_]\w*)")
 _MACRO = re.compile(r"\{(\w+)\}")
 
@@ -42,6 +43,7 @@ class Statement:
     commands: tuple[str, ...]
     columns: tuple[Column, ...] = ()
     each: bool = False  #: run once for each row instead of set-wise
+    grouped: tuple[str, ...] = ()  #: columns that hold few different combinations of values
     why: str | None = None
 
     def bind_names(self) -> tuple[str, ...]:
@@ -97,7 +99,16 @@ def _statement(headers: Mapping[str, str], body: list[str]) -> Statement:
         f"{name}: {{rows}} and the header `rows` go together"
     )
     assert sum(map(returns_rows, commands)) <= 1, f"{name}: only one command may return rows"
-    return Statement(name=name, commands=commands, columns=columns, each="each" in headers, why=headers.get("why"))
+    grouped = tuple(column.strip() for column in headers.get("group", "").split(",") if column.strip())
+    assert set(grouped) <= {column.name for column in columns}, f"{name}: `group` names no column of its rows"
+    return Statement(
+        name=name,
+        commands=commands,
+        columns=columns,
+        each="each" in headers,
+        grouped=grouped,
+        why=headers.get("why"),
+    )
 
 
 def commands_of(text: str) -> tuple[str, ...]:

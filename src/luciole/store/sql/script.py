@@ -22,7 +22,8 @@ class Query(NamedTuple):
     name: str
     binds: Mapping[str, Any] = {}
     rows: Sequence[tuple[Any, ...]] = ()
-    alone: bool = False  #: the script asks nothing else, so it needs no transaction beside the statement's own
+    #: The first query of a script, and all that it writes: no transaction is needed beside the statement's own.
+    alone: bool = False
 
 
 #: One transaction: asks queries, is sent their rows, returns its result.

@@ -14,7 +14,7 @@ from luciole.store.capabilities import Capabilities
 from luciole.store.sql.dialect import Lane
 from luciole.store.sql.migrate import Migration, load_migrations
 from luciole.store.sql.postgres import inside
-from luciole.store.sql.postgres.binding import NOW_US, SHIFTED_NOW_US, Prepared, render
+from luciole.store.sql.postgres.binding import NOW_US, SHIFTED_NOW_US, Prepared
 from luciole.store.sql.postgres.failures import is_conflict, meaning
 from luciole.store.sql.postgres.link import PINNED, Link, Place, connect
 from luciole.store.sql.postgres.listen import Listener
@@ -54,7 +54,7 @@ def _load() -> tuple[tuple[Migration, ...], Mapping[str, Statement]]:
 
 @cache
 def _prepare(now_us: str) -> Mapping[str, Prepared]:
-    return {name: render(statement, now_us=now_us) for name, statement in _load()[1].items()}
+    return {name: Prepared(statement, now_us=now_us) for name, statement in _load()[1].items()}
 
 
 class PostgresDialect:

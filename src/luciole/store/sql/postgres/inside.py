@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from luciole.errors import InvalidValue, Unsupported
-from luciole.store.sql.postgres.binding import Prepared, qualifier, render
+from luciole.store.sql.postgres.binding import Prepared, qualifier
 from luciole.store.sql.queries import Statement
 from luciole.store.sql.script import Query, Row, Script, run, run_async
 
@@ -77,7 +77,7 @@ def runner(kind: str, *, schema: str, statements: Mapping[str, Statement], table
 
     def calls(query: Query) -> list[tuple[str, Sequence[Any]]]:
         if query.name not in prepared:
-            prepared[query.name] = render(statements[query.name], now_us=qualify(now_us), tables=qualify)
+            prepared[query.name] = Prepared(statements[query.name], now_us=qualify(now_us), tables=qualify)
         found = prepared[query.name]
         return [(found.commands[index].text, values) for index, values in found.calls(query)]
 

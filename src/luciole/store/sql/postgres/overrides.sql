@@ -44,8 +44,9 @@ SELECT due.due_us FROM {rows}, LATERAL (
 -- why: nothing to ask before: write_moves judges under the lock of each cursor
 
 -- name: write_moves
--- rows: shard int, schedule_id bigint, cursor_us bigint, revision bigint, fire_us bigint, due_us bigint, next_fire_us bigint, next_due_us bigint, overlap int, priority int, flags int, ready int, job_id bigint
--- why: one statement a chunk. The cursor's row lock decides: who waited for it re-checks the revision, so whatever
+-- rows: shard int, schedule_id bigint, cursor_us bigint, revision bigint, fire_us bigint, due_us bigint, next_fire_us bigint, next_due_us bigint, overlap int, priority int, flags int, ready int
+-- group: cursor_us, fire_us, due_us, next_fire_us, next_due_us, overlap, priority, flags, ready
+-- why: one statement a chunk; the job, last of the columns, is the cursor's own and stays at home. The cursor's row lock decides: who waited for it re-checks the revision, so whatever
 -- the snapshot could not see (a manual run, another plan) has moved the revision on, and the move is left alone
 WITH batch AS MATERIALIZED (
     SELECT * FROM {rows}
@@ -63,7 +64,7 @@ WITH batch AS MATERIALIZED (
         AND execution.fire_us = batch.fire_us AND execution.part = 0
     )
     RETURNING batch.shard, batch.schedule_id, batch.fire_us, batch.due_us, batch.priority, batch.flags, batch.ready,
-        batch.job_id
+        cursor.job_id
 ), fired AS (
     INSERT INTO execution (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, origin,
         created_us)
@@ -126,13 +127,14 @@ FROM {rows}, LATERAL (
 
 -- name: write_successes
 -- rows: shard int, schedule_id bigint, fire_us bigint, part bigint, attempt int, started_us bigint, finished_us bigint, executor_id text, result blob, result_type text
+-- group: part, attempt, executor_id, result, result_type
 -- why: one statement a batch; who waited for an entry's row lock finds it deleted, or its attempt moved on
 WITH batch AS MATERIALIZED (
     SELECT * FROM {rows}
 ), settled AS (
     DELETE FROM entry USING batch
     WHERE entry.shard = batch.shard AND entry.schedule_id = batch.schedule_id AND entry.fire_us = batch.fire_us
-    AND entry.part = batch.part AND entry.attempt = batch.attempt AND entry.state <> 2
+    AND entry.part = batch.part AND entry.attempt = batch.attempt AND entry.state IN (0, 1)
     RETURNING batch.*
 ), ended AS (
     UPDATE execution SET state = 10, started_us = settled.started_us, finished_us = settled.finished_us,

@@ -47,11 +47,9 @@ class Transaction(Generic[ResultT]):
 
 async def _drive(link: Link, script: Script[ResultT], query: Query) -> ResultT:
     """Answer a script's queries, from its first on."""
-    alone = query.alone
     try:
         while True:
             query = script.send(await link.ask(query))
-            assert not alone, f"{query.name}: the query before it said that it is alone"
     except StopIteration as end:
         result: ResultT = end.value
         return result
