@@ -33,7 +33,7 @@ class SqlOutbox(Role):
         check_batch("shards", shards, limits.SHARDS_MAX)
         check_limit("limit", limit, limits.HELD_MAX)
         check_shards(shards, self.shards)
-        return await self._db.read(Lane.SETTLE, _ready_entries, sorted(set(shards)), before_us, limit)
+        return await self._db.read(Lane.SETTLE, ready_entries, sorted(set(shards)), before_us, limit)
 
     async def open_entries(
         self, shards: Sequence[Shard], *, after: ExecutionKey | None, limit: int
@@ -66,7 +66,8 @@ class SqlOutbox(Role):
         return await self._db.write(Lane.SETTLE, _mark_running, running)
 
 
-def _ready_entries(shards: Sequence[Shard], before_us: Instant, limit: int) -> Script[ReadyBatch]:
+def ready_entries(shards: Sequence[Shard], before_us: Instant, limit: int) -> Script[ReadyBatch]:
+    """Return ready entries and cancels; see `OutboxStore.ready_entries`."""
     binds = {"before_us": before_us}
     heads = yield Query("ready_heads", binds, [(shard, priority) for shard in shards for priority in _PRIORITIES])
     due = [(row[0], row[1]) for row in heads if row[2] is not None and row[2] <= before_us]

@@ -27,7 +27,7 @@ class SqlPlans(Role):
         check_batch("shards", shards, limits.SHARDS_MAX)
         check_limit("limit", limit, limits.DUE_MAX)
         check_shards(shards, self.shards)
-        return await self._db.read(Lane.PLAN, _due_cursors, sorted(set(shards)), before_us, limit)
+        return await self._db.read(Lane.PLAN, due_cursors, sorted(set(shards)), before_us, limit)
 
     async def load_triggers(self, ids: Sequence[TriggerId]) -> dict[TriggerId, str]:
         """Return the canonical texts of triggers."""
@@ -53,7 +53,8 @@ class SqlPlans(Role):
         return await self._db.write(Lane.PLAN, _park, leases, parked)
 
 
-def _due_cursors(shards: Sequence[Shard], before_us: Instant, limit: int) -> Script[DueBatch]:
+def due_cursors(shards: Sequence[Shard], before_us: Instant, limit: int) -> Script[DueBatch]:
+    """Return due cursors, and when the next is due; see `PlanStore.due_cursors`."""
     share = max(1, limit // max(1, len(shards)))
     binds = {"before_us": before_us}
     # One more than the share says whether there is more, and when that is due.

@@ -1,4 +1,4 @@
--- Pages for people and programs.
+-- Pages for people and programs. CROSS JOIN keeps some planners from changing the order of the tables.
 
 -- name: list_schedules
 SELECT schedule.schedule_id, schedule.shard, schedule.namespace, schedule.name, schedule.owner, schedule.policy_id,
@@ -6,11 +6,10 @@ SELECT schedule.schedule_id, schedule.shard, schedule.namespace, schedule.name, 
     CASE WHEN schedule.state = 'active' AND cursor.due_us IS NULL THEN 'exhausted' ELSE schedule.state END,
     schedule.reason, schedule.created_us, schedule.updated_us, cursor.fire_us, cursor.due_us, cursor.revision,
     trigger_spec.spec, job.namespace, job.handler, job.payload, job.content_type, job.options
-FROM schedule
-JOIN cursor ON cursor.shard = schedule.shard AND cursor.schedule_id = schedule.schedule_id
-JOIN trigger_spec ON trigger_spec.trigger_id = schedule.trigger_id
-JOIN job ON job.job_id = schedule.job_id
-WHERE (schedule.namespace, schedule.name) > (:after_namespace, :after_name)
+FROM schedule CROSS JOIN cursor CROSS JOIN trigger_spec CROSS JOIN job
+WHERE cursor.shard = schedule.shard AND cursor.schedule_id = schedule.schedule_id
+AND trigger_spec.trigger_id = schedule.trigger_id AND job.job_id = schedule.job_id
+AND (schedule.namespace, schedule.name) > (:after_namespace, :after_name)
 ORDER BY schedule.namespace, schedule.name LIMIT :limit;
 
 -- name: list_schedules_of_namespace
@@ -19,11 +18,10 @@ SELECT schedule.schedule_id, schedule.shard, schedule.namespace, schedule.name, 
     CASE WHEN schedule.state = 'active' AND cursor.due_us IS NULL THEN 'exhausted' ELSE schedule.state END,
     schedule.reason, schedule.created_us, schedule.updated_us, cursor.fire_us, cursor.due_us, cursor.revision,
     trigger_spec.spec, job.namespace, job.handler, job.payload, job.content_type, job.options
-FROM schedule
-JOIN cursor ON cursor.shard = schedule.shard AND cursor.schedule_id = schedule.schedule_id
-JOIN trigger_spec ON trigger_spec.trigger_id = schedule.trigger_id
-JOIN job ON job.job_id = schedule.job_id
-WHERE schedule.namespace = :namespace AND schedule.name >= :low AND schedule.name < :high AND schedule.name > :after_name
+FROM schedule CROSS JOIN cursor CROSS JOIN trigger_spec CROSS JOIN job
+WHERE cursor.shard = schedule.shard AND cursor.schedule_id = schedule.schedule_id
+AND trigger_spec.trigger_id = schedule.trigger_id AND job.job_id = schedule.job_id
+AND schedule.namespace = :namespace AND schedule.name >= :low AND schedule.name < :high AND schedule.name > :after_name
 ORDER BY schedule.name LIMIT :limit;
 
 -- name: get_schedule
@@ -32,11 +30,10 @@ SELECT schedule.schedule_id, schedule.shard, schedule.namespace, schedule.name, 
     CASE WHEN schedule.state = 'active' AND cursor.due_us IS NULL THEN 'exhausted' ELSE schedule.state END,
     schedule.reason, schedule.created_us, schedule.updated_us, cursor.fire_us, cursor.due_us, cursor.revision,
     trigger_spec.spec, job.namespace, job.handler, job.payload, job.content_type, job.options
-FROM schedule
-JOIN cursor ON cursor.shard = schedule.shard AND cursor.schedule_id = schedule.schedule_id
-JOIN trigger_spec ON trigger_spec.trigger_id = schedule.trigger_id
-JOIN job ON job.job_id = schedule.job_id
-WHERE schedule.namespace = :namespace AND schedule.name = :name AND schedule.state <> 'deleted';
+FROM schedule CROSS JOIN cursor CROSS JOIN trigger_spec CROSS JOIN job
+WHERE cursor.shard = schedule.shard AND cursor.schedule_id = schedule.schedule_id
+AND trigger_spec.trigger_id = schedule.trigger_id AND job.job_id = schedule.job_id
+AND schedule.namespace = :namespace AND schedule.name = :name AND schedule.state <> 'deleted';
 
 -- States are bits of a mask, so that one statement serves every choice of them.
 -- name: list_by_schedule

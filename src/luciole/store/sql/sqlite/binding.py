@@ -29,6 +29,8 @@ BATCH_TABLE = f"CREATE TEMP TABLE batch_row ({', '.join(f'c{n}' for n in range(1
 #: The store's clock is the host's: one value for a query, bound like any other.
 _MACROS = {"now_us": ":now_us", "skip_locked": "", "for_update": ""}
 
+_JOIN = re.compile(r"\{rows\}\s+JOIN\b")
+
 _Rows: TypeAlias = Sequence[tuple[Any, ...]]
 
 #: What runs a command: a connection, or a cursor of it.
@@ -141,7 +143,8 @@ class Prepared:
 
 
 def _expanded(command: str, source: str) -> str:
-    return expand(command, {**_MACROS, "rows": source})
+    # CROSS JOIN keeps the rows outside, and the table beside them searched by key, whatever the statistics say.
+    return expand(_JOIN.sub("{rows} CROSS JOIN", command), {**_MACROS, "rows": source})
 
 
 def _source(columns: Sequence[str], size: int | None, first: int) -> str:

@@ -12,6 +12,14 @@ from luciole import limits
 Operation: TypeAlias = Callable[[sqlite3.Connection], Any]
 
 
+class CommitFailed(Exception):
+    """The commit itself failed: unlike any failure before it, it may have happened all the same."""
+
+    def __init__(self, problem: sqlite3.Error) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How one operation ended."""
@@ -42,18 +50,26 @@ def commit_group(
     least one operation always comes to its end.
 
     Raises:
-        sqlite3.Error: the transaction could not begin or commit; nobody's work is there (I9).
+        sqlite3.Error: the transaction could not begin; nothing was written.
+        CommitFailed: it could not commit; nobody may be told that their work is there (I9).
     """
     begin(connection)
     try:
         outcomes = _run_all(connection, operations, monotonic_us() + limits.SQLITE_TRANSACTION_MAX_US, monotonic_us)
         if connection.in_transaction:
-            connection.execute("COMMIT")
+            _commit(connection)
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
     return outcomes + [None] * (len(operations) - len(outcomes))
+
+
+def _commit(connection: sqlite3.Connection) -> None:
+    try:
+        connection.execute("COMMIT")
+    except sqlite3.Error as problem:
+        raise CommitFailed(problem) from problem
 
 
 def _run_all(

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from luciole.errors import OutcomeUnknown, StoreUnavailable
-from luciole.store.sql.sqlite.failures import meaning
-from luciole.store.sql.sqlite.group import Operation, Outcome, commit_group
+from luciole.store.sql.sqlite.failures import is_busy, meaning
+from luciole.store.sql.sqlite.group import CommitFailed, Operation, Outcome, commit_group
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +121,13 @@ class Writer:
             self._connection = self._connect()
         try:
             outcomes = commit_group(self._connection, operations, begin=self._begin, monotonic_us=self._monotonic_us)
-        except sqlite3.Error as problem:
-            # It may have seen half of an I/O error; a new connection reads what is really there.
-            self._disconnect()
-            raise meaning(problem, self._path, committing=True) from problem
+        except (sqlite3.Error, CommitFailed) as failure:
+            committing = isinstance(failure, CommitFailed)
+            problem = failure.problem if isinstance(failure, CommitFailed) else failure
+            if not is_busy(problem):
+                # It may have seen half of an I/O error; a new connection reads what is really there.
+                self._disconnect()
+            raise meaning(problem, self._path, committing=committing) from problem
         return [
             Outcome(error=meaning(outcome.error, self._path)) if outcome and outcome.error else outcome
             for outcome in outcomes
