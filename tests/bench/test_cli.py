@@ -83,3 +83,15 @@ def test_contention_on_one_file_loses_races_and_doubles_nothing(tmp_path: Path) 
     assert found["reported_lost_races"].found > 0
     assert found["doubles"].found == 0
     assert code == 0
+
+
+@pytest.mark.slow
+def test_a_few_enqueues_are_picked_up_once_each(tmp_path: Path) -> None:
+    code, lines = call("run", "pickup", "--size", "smoke", "--jobs", "20", "--out", str(tmp_path))
+    assert (code, lines[-1]) == (0, "bench: OK 13 checks passed in 1 repeats")
+    assert read_result(tmp_path).repeats[0].distributions["start_lag"].count == 20
+
+
+def test_nodes_are_not_started_on_somebody_elses_database() -> None:
+    code, lines = call("run", "pickup", "--backend", "postgres", "--dsn", "postgresql://me:hunter2@127.0.0.1/db")
+    assert (code, lines[-1][:13]) == (2, "bench: USAGE ")

@@ -18,6 +18,7 @@ Values: TypeAlias = Mapping[str, int | str]
 
 #: A name after one colon; two make a cast.
 _NAME = re.compile(r"(?<!:):([a-z_]+)")
+_QUESTION = re.compile(r"(\w+)\n-- of: ([^\n]+)\n-- expect: ([^\n]+)\n(.*?);", re.DOTALL)
 _EXPECTED = re.compile(r"(=|>) (:?)(\w+)")
 
 
@@ -25,6 +26,7 @@ class Question(NamedTuple):
     """One statement that answers with one number."""
 
     name: str
+    of: frozenset[str]  #: the kinds of run that ask it
     expect: str  #: "= 0", "= :jobs", "> 0", or "read": the answer is a value, not a judgement
     sql: str
 
@@ -40,8 +42,10 @@ def questions(kind: str) -> tuple[Question, ...]:
         raise InvalidRun(f"nothing can check a store of kind {kind!r}")
     found = []
     for block in re.split(r"^-- name: ", source.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
-        name, expect, sql = re.match(r"(\w+)\n-- expect: ([^\n]+)\n(.*?);", block, re.DOTALL).groups()  # type: ignore[union-attr] # it is package data, and a test reads it
-        found.append(Question(name, expect, sql.strip()))
+        name, of, expect, sql = re.match(
+            r"(\w+)\n-- of: ([^\n]+)\n-- expect: ([^\n]+)\n(.*?);", block, re.DOTALL
+        ).groups()  # type: ignore[union-attr] # it is package data, and a test reads it
+        found.append(Question(name, frozenset(of.split()), expect, sql.strip()))
     return tuple(found)
 
 
@@ -53,10 +57,16 @@ async def ask(place: Place, names: Sequence[str], values: Values) -> dict[str, i
     return {question.name: answer for question, answer in zip(chosen, found, strict=True)}
 
 
-async def check(place: Place, values: Values) -> list[Check]:
-    """Ask all questions that judge, after the window; `values` holds jobs, at_us, revision and their like."""
+async def check(place: Place, of: str, values: Values) -> list[Check]:
+    """Ask all questions that judge a kind of run, after its window.
+
+    Args:
+        place: where.
+        of: "burst" or "enqueue".
+        values: jobs, at_us, revision and their like.
+    """
     kind = kind_of(place)
-    chosen = [question for question in questions(kind) if question.expect != "read"]
+    chosen = [question for question in questions(kind) if of in question.of and question.expect != "read"]
     found = await _ASKERS[kind](place, chosen, values)
     return [
         judge(question.name, "store", question.expect, answer, values)

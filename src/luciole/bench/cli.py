@@ -11,6 +11,7 @@ from luciole.bench.backends import Backend, hide_passwords, make_backend
 from luciole.bench.burst.run import BurstMeasure, CeilingMeasure
 from luciole.bench.burst.spec import BurstSpec
 from luciole.bench.doctor import findings
+from luciole.bench.pickup.measure import PickupMeasure, PickupSpec
 from luciole.bench.profiles import PROFILES, SIZES, Profile, find_profile
 from luciole.bench.report import summary
 from luciole.bench.result import Result, write_result
@@ -21,6 +22,7 @@ from luciole.runtime.clock import SystemClock
 
 _BURST = find_profile("burst")
 _MICRO = find_profile("micro")
+_PICKUP = find_profile("pickup")
 _CEILING = find_profile("sql-ceiling")
 
 _OUT = click.option(
@@ -128,6 +130,25 @@ def burst(**options: Any) -> int:  # noqa: ANN401 - the options above
     return _finish(measured, options["out"])
 
 
+@run.command(help=_PICKUP.question)
+@_shared
+@click.option("--jobs", type=click.IntRange(min=1), help="Enqueues, one at a time.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the pauses between them.")
+def pickup(**options: Any) -> int:  # noqa: ANN401 - the options above
+    """Run the pickup profile; return the exit code."""
+    chosen = _chosen(_PICKUP, options)
+    try:
+        backend = _backend(options)
+        _refuse_dsn(options)
+    except BenchError as error:
+        return _end(error.verdict, str(error))
+    clock = SystemClock()
+    spec = PickupSpec(jobs=chosen["jobs"], seed=options["seed"])
+    measure = PickupMeasure(spec, backend, repeats=chosen["repeats"], clock=clock, progress=_progress)
+    requested = {**msgspec.to_builtins(spec), "size": options["size"], **chosen, "backend": options["backend"]}
+    return _finish(perform(_run(_PICKUP, backend, requested, options), measure, clock=clock), options["out"])
+
+
 @run.command(help=_MICRO.question)
 @click.option("--size", type=click.Choice(SIZES), default="full", show_default=True)
 @click.option("--repeats", type=click.IntRange(1, 100), help="Repeats, each in a process of its own.")
@@ -182,6 +203,12 @@ def _chosen(profile: Profile, options: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of a size, each replaced by the option of its name where that was given."""
     sizes = profile.parameters[options["size"]]
     return {name: options.get(name) if options.get(name) is not None else value for name, value in sizes.items()}
+
+
+def _refuse_dsn(options: dict[str, Any]) -> None:
+    """Refuse a profile on somebody else's database: nodes have the schema `luciole`, which may be in use there."""
+    if options["dsn"]:
+        raise Usage("--dsn: this profile starts nodes, which would take over whatever runs there; leave it out")
 
 
 def _run(profile: Profile, backend: Backend | None, requested: dict[str, Any], options: dict[str, Any]) -> Run:

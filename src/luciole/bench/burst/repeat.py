@@ -72,7 +72,7 @@ class BurstRepeat:
                 await store.release_leases(self._leases)
                 await store.leave(self._node_id)
             async with self._phase("check"):
-                self._found.checks += await check(self._place, self.values)
+                self._found.checks += await check(self._place, "burst", self.values)
         finally:
             for process in self._processes:
                 await process.stop()
