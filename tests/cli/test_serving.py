@@ -174,3 +174,30 @@ def test_the_demo_leaves_nothing_behind_when_it_is_interrupted(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_postgres_is_migrated_then_served_by_node_and_executor(folder: Path, postgres_dsn: str) -> None:
+    environ = {"LUCIOLE_DSN": postgres_dsn}
+    complaint = command("node", folder=folder, environ=environ, code=5)
+    assert "luciole migrate" in complaint
+    assert "ran" in command("migrate", folder=folder, environ=environ)
+    assert "already up to date" in command("migrate", folder=folder, environ=environ)
+    address_file = folder / "address"
+    with luciole("node", "--address-file", str(address_file), folder=folder, environ=environ) as node:
+        node.wait_for("listens on")
+        address = address_file.read_text(encoding="utf-8").strip()
+        with luciole("executor", "shop:app", "--node", address, folder=folder, environ=environ) as executor:
+            executor.wait_for("connected to node")
+            done = command(
+                "jobs", "enqueue", "shop.relay", "--args", '{"number": 4}', "--json", folder=folder, environ=environ
+            )
+            execution_id = json.loads(done)["execution"]
+            inner = json.loads(
+                command("executions", "wait", execution_id, "--timeout", "30s", folder=folder, environ=environ)
+            )
+            assert command("executions", "wait", inner, "--timeout", "30s", folder=folder, environ=environ) == "8\n"
+            cluster = json.loads(command("nodes", "--json", folder=folder, environ=environ))
+            assert [(one["address"], one["shards"]) for one in cluster["nodes"]] == [(address, 32)]
+            assert "ok" in command("doctor", folder=folder, environ=environ)
+            assert executor.end(signal.SIGTERM) == 0
+        assert node.end(signal.SIGTERM) == 0
