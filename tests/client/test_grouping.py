@@ -81,7 +81,7 @@ async def test_a_failed_commit_fails_all_that_were_in_it(store: GatedStore) -> N
     late = asyncio.create_task(enqueuer.enqueue(request(6)))
     store.gate.set()
     answers = await asyncio.gather(*tasks, return_exceptions=True)
-    assert [type(answer) for answer in answers] == [StoreUnavailable] * 5  # I9
+    assert [type(answer) for answer in answers] == [StoreUnavailable] * 5  # I9: all of them.
     assert (await late).created
 
 
@@ -91,7 +91,7 @@ async def test_one_poisoned_request_does_not_take_the_others_with_it(store: Gate
     store.poison = 3
     tasks = [asyncio.create_task(enqueuer.enqueue(request(n))) for n in range(1, 9)]
     answers = await asyncio.gather(*tasks, return_exceptions=True)
-    assert [n for n, answer in enumerate(answers, 1) if isinstance(answer, InvalidValue)] == [3]  # I7
+    assert [n for n, answer in enumerate(answers, 1) if isinstance(answer, InvalidValue)] == [3]  # I7: it alone.
     assert sum(isinstance(answer, Enqueued) for answer in answers) == 7
 
 
@@ -139,7 +139,7 @@ async def test_a_crowd_waits_for_room(store: GatedStore, monkeypatch: pytest.Mon
     await settle()
     store.gate.set()
     answers = await asyncio.gather(*tasks)
-    assert max(store.sizes) <= 3  # I10
+    assert max(store.sizes) <= 3  # I10: at no time more.
     assert len({answer.key for answer in answers}) == 20
 
 

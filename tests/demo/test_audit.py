@@ -105,7 +105,7 @@ BROKEN = [
     ("doubled", WHOLE, (TWICE,)),
     ("doubled", WHOLE[1:], (MISCOUNTED,)),
     ("doubled", (run(1 * S, attempt=2), *WHOLE[1:]), ()),
-    ("doubled", (run(1 * S, started_us=1 * S - 1), *WHOLE[1:]), ()),
+    ("doubled", (run(1 * S, started_us=1 * S - 1), *WHOLE[1:]), ()),  # I11: it started before its time.
     ("doubled", (run(1 * S, attempt=2, attempts=(attempt(1, "succeeded"),)), *WHOLE[1:]), ()),
     ("unfinished", (run(1 * S, state=ExecutionState.RUNNING, finished_us=None), *WHOLE[1:]), ()),
     ("overlaps", (run(1 * S, finished_us=3 * S), *WHOLE[1:]), ()),

@@ -83,7 +83,7 @@ async def test_an_edit_recomputes_from_now_and_records_what_was_left(store: Memo
     assert done.changed == 1
     assert view.fire_us is not None
     assert view.fire_us > clock.at_us
-    assert await ledger(store) == [(1, 60, 60, Reason.DISABLED)]  # I4
+    assert await ledger(store) == [(1, 60, 60, Reason.DISABLED)]  # I4: each of them has its outcome.
 
 
 async def test_another_payload_leaves_the_overdue_fire_to_the_misfire_policy(
@@ -127,7 +127,7 @@ async def test_a_pause_becomes_one_ledger_row_when_it_ends(store: MemoryStore, c
     clock.at_us += 10 * MINUTE
     view = await schedules.resume(store, "default", "often")
     assert (view.state, view.fire_us) == (ScheduleState.ACTIVE, START_US + 11 * MINUTE)
-    assert await ledger(store) == [(1, 10, 10, Reason.PAUSED)]  # I4
+    assert await ledger(store) == [(1, 10, 10, Reason.PAUSED)]  # I4: each of them has its outcome.
 
 
 async def test_a_pause_that_missed_nothing_leaves_no_row(store: MemoryStore) -> None:
@@ -204,7 +204,7 @@ async def test_a_retry_by_hand_is_a_new_execution_that_names_the_old(store: Memo
     view = await executions.find_execution(store, again.key)
     assert (view.origin, view.replay_of, view.payload) == (Origin.REPLAY, done.key, JOB.payload)
     assert view.key.fire_us == done.key.fire_us
-    assert (await executions.find_execution(store, done.key)).state is ExecutionState.FAILED  # I5
+    assert (await executions.find_execution(store, done.key)).state is ExecutionState.FAILED  # I5: it stays.
 
 
 async def test_a_retry_of_a_parked_execution_unparks_it(store: MemoryStore) -> None:

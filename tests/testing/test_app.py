@@ -46,7 +46,7 @@ async def test_a_delayed_job_waits_for_its_time(app: App) -> None:
     async with AppTest(app) as test:
         handle = await double.options(delay="1h").enqueue(21)
         await test.advance("59m 59s")
-        assert await handle.state() is ExecutionState.READY  # I11
+        assert await handle.state() is ExecutionState.READY  # I11: not a second before.
         await test.advance("1s")
         assert await handle.result() == 42
 

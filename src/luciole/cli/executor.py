@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("app", metavar="APP", envvar="LUCIOLE_APP")
+@click.argument("app", metavar="APP")
 @click.option("--node", "nodes", multiple=True, metavar="HOST:PORT", help="A node; repeatable. It tells of the others.")
 @click.option("--slots", type=click.IntRange(1), help="Executions at once; default 100.")
 @click.option("--processes", type=click.IntRange(1), help="For CPU-bound handlers; default: one a processor.")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("app", metavar="APP", envvar="LUCIOLE_APP")
+@click.argument("app", metavar="APP")
 @click.option("--dsn", metavar="DSN", help="The store, instead of the app's own.")
 @click.option("--slots", type=click.IntRange(1), help="Executions at once; default 100.")
 @click.option("--listen", metavar="HOST:PORT", help="Take executors of other processes, too.")

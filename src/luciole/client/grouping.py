@@ -88,6 +88,7 @@ class Enqueuer:
         if not group:
             return
         try:
+            # I9: nobody is answered before this has committed.
             answers = await enqueue_repeatably(self._store, [waiter.request for waiter in group])
         except Rejected as problem:
             if len(group) == 1:

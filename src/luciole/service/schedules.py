@@ -336,7 +336,7 @@ async def _taken(store: Store, spec: ScheduleSpec) -> LucioleError:
 
 
 async def _close_overdue(store: Store, view: ScheduleView, spec: ScheduleSpec, now_us: Instant) -> None:
-    """Record the fire times that a trigger left unplanned, before another replaces it (I4).
+    """Record the fire times that a trigger left unplanned, before another replaces it.
 
     With the same trigger the cursor stays, and the misfire policy decides what becomes of them.
     """
@@ -349,6 +349,7 @@ async def _close_overdue(store: Store, view: ScheduleView, spec: ScheduleSpec, n
     except LucioleError:
         return  # Nobody can tell its fire times any more (I7); the new definition repairs it.
     fire_us = trigger.next_us(now_us)
+    # I4: what was due and not planned has its outcome before the trigger that named it is gone.
     await store.set_schedule_state(
         view.schedule_id,
         ScheduleState.ACTIVE,

@@ -55,12 +55,12 @@ class AppTest:
     def __init__(self, app: App, *, now: datetime | None = None) -> None:
         self.app = app
         self.clock = FakeClock(START_US if now is None else from_datetime(now, field="now"))
-        self._store = MemoryStore(MemoryState(), self.clock)
+        self.store = MemoryStore(MemoryState(), self.clock)
         self._real = SystemClock()
         self._context = running(
             app,
             load_settings({}, namespace=app.namespace, **_SETTINGS),
-            store=self._store,
+            store=self.store,
             surroundings=Surroundings(clock=self.clock),
             own_loop=False,
         )
@@ -96,13 +96,13 @@ class AppTest:
         query = ExecutionFilter()
         if schedule is not None:
             name = schedule if isinstance(schedule, str) else schedule.name
-            view = await find_schedule(self._store, self.app.namespace, name)
+            view = await find_schedule(self.store, self.app.namespace, name)
             query = ExecutionFilter(schedule_id=view.schedule_id)
-        rows = (await self._store.list_executions(query)).rows
-        return [await self._store.get_execution(row.key) or row for row in rows]
+        rows = (await self.store.list_executions(query)).rows
+        return [await self.store.get_execution(row.key) or row for row in rows]
 
     async def __aenter__(self) -> Self:
-        await self._store.open()
+        await self.store.open()
         self._run = await self._context.__aenter__()
         await self.settle()
         return self
@@ -118,4 +118,4 @@ class AppTest:
             return await ending
         finally:
             self._run = None
-            await self._store.close()
+            await self.store.close()
