@@ -1,6 +1,7 @@
 """An app in a test: the real node and executor on the memory store, in a time that the test passes."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
@@ -13,11 +14,12 @@ from luciole.model.execution import ExecutionView
 from luciole.model.instant import from_datetime, to_datetime
 from luciole.node import Surroundings
 from luciole.running import Running, running
-from luciole.runtime.clock import SystemClock
+from luciole.runtime.clock import Clock, SystemClock
 from luciole.service.schedules import find_schedule
 from luciole.settings import load_settings
 from luciole.store.memory import MemoryState, MemoryStore
 from luciole.store.reads import ExecutionFilter
+from luciole.store.spi import Store
 from luciole.testing.clock import START_US, FakeClock
 
 #: An idle node looks about so rarely that long spans of virtual time pass quickly.
@@ -50,12 +52,13 @@ class AppTest:
     Args:
         app: the app; its own store is not touched.
         now: where the clock stands at first; default 2026-01-01 00:00 UTC.
+        store: makes the store that it runs on, from the clock; default the memory store.
     """
 
-    def __init__(self, app: App, *, now: datetime | None = None) -> None:
+    def __init__(self, app: App, *, now: datetime | None = None, store: Callable[[Clock], Store] | None = None) -> None:
         self.app = app
         self.clock = FakeClock(START_US if now is None else from_datetime(now, field="now"))
-        self.store = MemoryStore(MemoryState(), self.clock)
+        self.store: Store = store(self.clock) if store else MemoryStore(MemoryState(), self.clock)
         self._real = SystemClock()
         self._context = running(
             app,
