@@ -78,6 +78,24 @@ def test_pages_come_in_the_order_of_an_index(connection: sqlite3.Connection, nam
     assert [step for step in plan if "TEMP B-TREE" in step] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("due_cursors", "cursor USING INDEX cursor_due (shard=? AND due_us>? AND due_us<?)"),
+        ("next_cursors", "cursor USING COVERING INDEX cursor_due (shard=? AND due_us>?)"),
+        ("ready_heads", "entry USING INDEX entry_ready (shard=? AND priority=?)"),
+        ("ready_entries", "entry USING INDEX entry_ready (shard=? AND priority=? AND due_us<?)"),
+        ("cancelled_entries", "entry USING INDEX entry_cancel (shard=?)"),
+        ("count_ready_entries", "entry USING INDEX entry_ready (shard=? AND priority=? AND due_us<?)"),
+        ("list_troubled", "failure USING INDEX failure_at"),
+    ],
+)
+def test_what_is_small_is_found_by_its_small_index(connection: sqlite3.Connection, name: str, index: str) -> None:
+    (text, binds, _), *_ = Prepared(STATEMENTS[name])._commands(1)  # noqa: SLF001 - as above
+    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", [1] * binds)]
+    assert f"SEARCH {index}" in "\n".join(plan)
+
+
 class Meter:
     """Counts the steps of SQLite's machine that a script takes."""
 
