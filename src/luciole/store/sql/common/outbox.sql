@@ -2,10 +2,12 @@
 
 -- The first due time of every priority of a shard, and the first one after the horizon: where to look for ready entries.
 -- name: ready_heads
--- each: shard int, priority int
-SELECT CAST(:shard AS bigint), CAST(:priority AS bigint),
-    (SELECT min(due_us) FROM entry WHERE shard = :shard AND priority = :priority AND state = 1),
-    (SELECT min(due_us) FROM entry WHERE shard = :shard AND priority = :priority AND state = 1 AND due_us > :before_us);
+-- rows: shard int, priority int
+SELECT batch.shard, batch.priority,
+    (SELECT min(due_us) FROM entry WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND state = 1),
+    (SELECT min(due_us) FROM entry WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND state = 1
+        AND due_us > :before_us)
+FROM {rows};
 
 -- name: ready_entries
 -- each: shard int, priority int
