@@ -87,6 +87,32 @@ def test_a_few_changes_may_crowd(rules: ZoneRules, expression: str, gap: Gap, fo
     check(rules, expression, gap, fold)
 
 
+@pytest.mark.parametrize("gap", ["after", "shift", "skip"])
+@pytest.mark.parametrize("fold", ["first", "second", "both"])
+@pytest.mark.parametrize("expression", ["*/7 * * * *", "15,45 1-4 * * *", "30 2 * * *"])
+@pytest.mark.parametrize(
+    ("pause_m", "offsets_m"),
+    [
+        (30, (0, 60, 0)),  # Half of what the gap leaves out is shown after all, when the clocks go back.
+        (30, (60, 0, 60)),  # A fold whose second half falls into a gap.
+        (90, (0, 60, 120)),  # Two gaps in a row.
+        (20, (60, 0, -60)),  # A wall time that comes three times.
+        (600, (0, 24 * 60, 0)),  # A day left out, and most of it shown after all.
+    ],
+)
+def test_what_one_change_drops_another_may_bring(
+    pause_m: int, offsets_m: tuple[int, ...], expression: str, gap: Gap, fold: Fold
+) -> None:
+    first_s = START_S + DAY_S + 2 * HOUR_S
+    rules = ZoneRules(
+        name="Made/Up",
+        changes_s=(first_s, first_s + 60 * pause_m),
+        offsets_s=tuple(60 * offset for offset in offsets_m),
+        rule=None,
+    )
+    check(rules, expression, gap, fold)
+
+
 @pytest.mark.slow
 @given(*RANDOM)
 @settings(max_examples=800, deadline=None)
