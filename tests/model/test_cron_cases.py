@@ -67,3 +67,27 @@ def test_default_policies_and_day_fields(expression: str, tz: str, after: str, f
         moment = trigger.next(moment)
         found.append(f"{moment:%m-%dT%H:%M}")
     assert found == fires
+
+
+@pytest.mark.parametrize(
+    ("field", "month", "day"),
+    [
+        ("15W", "2026-08", 14),  # a Saturday: the Friday before
+        ("15W", "2026-11", 16),  # a Sunday: the Monday after
+        ("15W", "2026-10", 15),
+        ("1W", "2026-08", 3),  # Saturday the 1st: not into July
+        ("1W", "2026-02", 2),
+        ("31W", "2026-05", 29),  # Sunday the 31st: not into June
+        ("31W", "2026-10", 30),
+        ("LW", "2026-02", 27),
+        ("LW", "2026-05", 29),
+        ("LW", "2026-06", 30),
+        ("L", "2028-02", 29),
+        ("L-3", "2026-02", 25),
+    ],
+)
+def test_a_weekday_near_a_day_stays_in_its_month(field: str, month: str, day: int) -> None:
+    start = datetime.fromisoformat(f"{month}-01T00:00:00+00:00")
+    fire = cron(f"0 12 {field} * *").next(start)
+    assert fire is not None
+    assert f"{fire:%Y-%m-%d}" == f"{month}-{day:02}"

@@ -7,8 +7,8 @@ from itertools import islice
 
 import pytest
 from croniter import croniter
-from cronsim import CronSim
-from hypothesis import given, settings
+from cronsim import CronSim, CronSimError
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from luciole.errors import InvalidTrigger
@@ -76,10 +76,14 @@ def never_fires(expression: str) -> bool:
 
 
 @given(EXPRESSIONS.filter(lambda expression: not never_fires(expression)), MOMENTS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True)
 def test_cronsim_and_croniter_agree(expression: str, after: datetime) -> None:
+    try:
+        simulated = list(islice(CronSim(expression, after), 4))
+    except CronSimError:
+        reject()  # It refuses 30 February even where the other day field still fires.
     found = ours(expression, after, 4)
-    assert list(islice(CronSim(expression, after), 4)) == found
+    assert simulated == found
     others = croniter(expression, after)
     assert [others.get_next(datetime) for _ in found] == found
     others = croniter(expression, after)
@@ -88,7 +92,7 @@ def test_cronsim_and_croniter_agree(expression: str, after: datetime) -> None:
 
 
 @given(SPECIAL_DAYS, st.sampled_from(["*", "2", "4,6", "1-3"]), MOMENTS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_cronsim_agrees_on_last_and_nth_days(days: tuple[str, str], month: str, after: datetime) -> None:
     expression = f"30 6 {days[0]} {month} {days[1]}"
     assert list(islice(CronSim(expression, after), 4)) == ours(expression, after, 4)
