@@ -17,7 +17,7 @@ from luciole.errors import (
     ResultTimeout,
     Unavailable,
 )
-from luciole.executor.context import Cancelled, Context, RetryLater, Stop, current
+from luciole.executor.context import Cancelled, Context, ExecutionFilter, RetryLater, Stop, current
 from luciole.model.execution import ExecutionState
 from luciole.model.trigger import Trigger, calendar_every, cron, every, once
 
@@ -28,6 +28,7 @@ __all__ = [
     "Conflict",
     "Context",
     "ExecutionFailed",
+    "ExecutionFilter",
     "ExecutionState",
     "Fatal",
     "Handle",

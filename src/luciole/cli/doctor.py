@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import click
 
-from luciole.cli.options import NODE_TTL_US, store_options, with_store
+from luciole.cli.options import node_ttl_us, store_options, with_store
 from luciole.cli.output import Column, print_json, print_table
 from luciole.cli.run import hide_passwords
 from luciole.errors import LucioleError
@@ -26,7 +26,7 @@ def doctor(ctx: click.Context, dsn: str, *, as_json: bool) -> None:
     host = SystemClock()
 
     async def look(store: Store) -> tuple[Finding, ...]:
-        return await examine(store, host_now_us=host.now_us(), node_ttl_us=NODE_TTL_US)
+        return await examine(store, host_now_us=host.now_us(), node_ttl_us=node_ttl_us())
 
     try:
         findings = with_store(dsn, look)

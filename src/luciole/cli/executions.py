@@ -1,6 +1,7 @@
 """`luciole executions`."""
 
 import asyncio
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,11 +14,13 @@ from luciole.cli.options import namespace_option, store_options, with_store
 from luciole.cli.output import (
     Column,
     distance,
+    first_line,
     moment,
     print_facts,
     print_json,
     print_rows,
     print_table,
+    printable,
     span,
     state_word,
 )
@@ -129,7 +132,7 @@ def show(execution_id: str, dsn: str, *, as_json: bool) -> None:
                 moment(attempt.finished_us),
                 _took(attempt.started_us, attempt.finished_us),
                 attempt.executor_id or "-",
-                _last_line(attempt.error),
+                first_line(attempt.error),
             )
             for attempt in view.attempts
         ]
@@ -160,7 +163,7 @@ def wait(execution_id: str, timeout: str | None, dsn: str, *, as_json: bool) -> 
 
     view = with_store(dsn, run)
     if view.state is not ExecutionState.SUCCEEDED:
-        raise ExecutionFailed(f"execution {execution_id} ended {state_word(view.state)}: {_last_line(view.error)}")
+        raise ExecutionFailed(f"execution {execution_id} ended {state_word(view.state)}: {first_line(view.error)}")
     if as_json:
         print_json(execution_document(view))
     elif view.result is not None:
@@ -211,7 +214,7 @@ def _read_states(states: Sequence[str]) -> frozenset[ExecutionState]:
 
 
 def _cells(row: ExecutionView, now_us: Instant) -> Sequence[str]:
-    note = row.progress if row.state is ExecutionState.RUNNING else _last_line(row.error)
+    note = row.progress if row.state is ExecutionState.RUNNING else first_line(row.error)
     return (
         row.key.text(),
         row.handler,
@@ -245,17 +248,16 @@ def _print_execution(view: ExecutionView, now_us: Instant) -> None:
             "deadline": None if view.deadline_us is None else moment(view.deadline_us),
             "executor": view.executor_id,
             "labels": ", ".join(f"{name}={text}" for name, text in view.labels) or None,
-            "arguments": None if payload is None else str(payload),
+            "arguments": None if payload is None else json.dumps(payload, ensure_ascii=False),
             "progress": view.progress,
-            "result": None if view.result is None else str(result),
-            "error": _last_line(view.error) or None,
+            "result": None if view.result is None else json.dumps(result, ensure_ascii=False),
         }
     )
+    if view.error:
+        click.echo()
+        for line in view.error.rstrip().splitlines():
+            click.secho(printable(line), fg="red")
 
 
 def _took(started_us: Instant | None, finished_us: Instant | None) -> str:
     return "-" if started_us is None or finished_us is None else span(finished_us - started_us)
-
-
-def _last_line(text: str | None) -> str:
-    return (text or "").strip().rpartition("\n")[2]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from luciole import limits
 from luciole.errors import InvalidValue, LucioleError, NotFound
 from luciole.service.checking import nearest
 from luciole.store.spi import Store
@@ -22,8 +21,6 @@ CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 DSN_DEFAULT = "sqlite:///luciole.db"
 
-#: Unseen for so long, a node counts as gone.
-NODE_TTL_US = 10 * limits.SECOND_US
 
 dsn_option = click.option(
     "--dsn",
@@ -61,6 +58,13 @@ def with_store(dsn: str, action: Callable[[Store], Awaitable[T]]) -> T:
             await store.close()
 
     return asyncio.run(run())
+
+
+def node_ttl_us() -> int:
+    """Return how long a node may be silent before it counts as gone."""
+    from luciole.settings import load_settings  # noqa: PLC0415 - `--help` needs no settings
+
+    return load_settings().node_ttl_us
 
 
 def refuse_absent(dsn: str) -> None:

@@ -56,7 +56,7 @@ def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, emp
     if not rows:
         click.echo(empty)
         return
-    cells = [[_printable(text) for text in row] for row in rows]
+    cells = [[printable(text) for text in row] for row in rows]
     widths = [max(len(column.title), *(len(row[place]) for row in cells)) for place, column in enumerate(columns)]
     _shrink(columns, widths)
     click.secho("  ".join(_fit(c.title.upper(), w, c) for c, w in zip(columns, widths, strict=True)).rstrip(), dim=True)
@@ -70,7 +70,7 @@ def print_facts(facts: Mapping[str, str | None]) -> None:
     shown = {name: text for name, text in facts.items() if text is not None}
     width = max(map(len, shown), default=0)
     for name, text in shown.items():
-        click.echo(click.style(f"{name:<{width}}", dim=True) + f"  {color_word(_printable(text))}")
+        click.echo(click.style(f"{name:<{width}}", dim=True) + f"  {color_word(printable(text))}")
 
 
 def print_json(document: Any) -> None:  # noqa: ANN401 - any JSON value
@@ -133,7 +133,13 @@ def distance(instant: Instant | None, now_us: Instant) -> str:
     return f"in {span(instant - now_us)}" if instant > now_us else f"{span(now_us - instant)} ago"
 
 
-def _printable(text: str) -> str:
+def first_line(text: str | None) -> str:
+    """Return what an error says before its traceback; nothing of none."""
+    return (text or "").strip().partition("\n")[0]
+
+
+def printable(text: str) -> str:
+    """Return a text without what a terminal would obey."""
     return "".join(letter if letter.isprintable() else "�" for letter in text)
 
 

@@ -12,6 +12,7 @@ from luciole.cli.options import namespace_option, store_options, with_store
 from luciole.cli.output import (
     Column,
     distance,
+    first_line,
     moment,
     print_facts,
     print_json,
@@ -130,7 +131,7 @@ def show(name: str, namespace: str, history: int, dsn: str, *, as_json: bool) ->
                 state_word(row.state),
                 str(row.attempt),
                 "-" if row.started_us is None or row.finished_us is None else span(row.finished_us - row.started_us),
-                _first_line(row.error),
+                first_line(row.error),
             )
             for row in past.executions
         ]
@@ -309,7 +310,3 @@ def _print_changed(views: Sequence[ScheduleView], *, as_json: bool) -> None:
     for view in views:
         following = f", next {moment(view.fire_us)}" if view.due_us is not None else ""
         click.echo(f"{view.spec.name}: {view.state.value}{following}")
-
-
-def _first_line(text: str | None) -> str:
-    return (text or "").strip().rpartition("\n")[2]

@@ -49,8 +49,12 @@ class Handle(Generic[R_co]):
         timeout_us = None if timeout is None else duration_us(timeout, field="timeout")
         view = await self._home.call(lambda client: client.ended(self.key, timeout_us))
         if view.state is not ExecutionState.SUCCEEDED:
-            reason = f": {view.error}" if view.error else ""
-            raise ExecutionFailed(f"execution {self.id} of {view.handler} ended {view.state.name.lower()}{reason}")
+            reason, _, trace = (view.error or "").strip().partition("\n")
+            state = view.state.name.lower()
+            failed = ExecutionFailed(f"execution {self.id} of {view.handler} ended {state}: {reason or 'no reason'}")
+            if trace:
+                failed.add_note(f"Where it failed:\n{trace}")
+            raise failed
         codec = self._codec or _any_codec(view.handler)
         return cast("R_co", codec.decode_result(view.result))
 
