@@ -40,7 +40,8 @@ CANCEL_GRACE_US: Final = 5 * SECOND_US
 #: What a draining executor waits for nodes to confirm its last reports.
 CONFIRM_GRACE_US: Final = 5 * SECOND_US
 CONNECT_TIMEOUT_US: Final = 5 * SECOND_US
-#: Processes that one executor starts for its handlers.
+#: Threads and processes that one executor starts for its handlers.
+THREADS_MAX: Final = 1_024
 PROCESSES_MAX: Final = 1_024
 
 CRON_LENGTH_MAX: Final = 256

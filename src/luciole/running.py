@@ -202,6 +202,7 @@ def executor_settings(settings: Settings, *, own_loop: bool = True) -> ExecutorS
     return ExecutorSettings(
         namespace=settings.namespace,
         slots=settings.slots,
+        threads=settings.threads,
         labels=labels,
         token=settings.token,
         own_loop=own_loop,

@@ -124,7 +124,7 @@ class Settings:
 
     nodes: str = _text("", _RUN, 'The nodes that an executor connects to first: "host:port", separated by commas.')
     slots: int = _number(100, _RUN, 1, limits.SLOTS_MAX, "Executions that an executor runs at once.")
-    threads: int = _number(32, _RUN, 1, 1_024, "Threads for handlers that are plain functions.")
+    threads: int = _number(32, _RUN, 1, limits.THREADS_MAX, "Threads for handlers that are plain functions.")
     processes: int = _number(
         0, _RUN, 0, limits.PROCESSES_MAX, "Processes for CPU-bound handlers; 0: as many as there are processors."
     )

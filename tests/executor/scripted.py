@@ -37,7 +37,7 @@ PATIENCE_S = 20
 
 
 def a_key(number: int = 1) -> ExecutionKey:
-    return ExecutionKey(number % 32, 0, 1_767_225_600_000_000 + number, -number)
+    return ExecutionKey(number % 32, 0, 1_767_225_000_000_000 + number, -number)
 
 
 def an_attempt(handler: str, payload: bytes = b"", *, number: int = 1, attempt: int = 1, **fields: object) -> Delivered:
@@ -89,6 +89,10 @@ class ScriptedNode:
 
     async def confirm(self, *reports: Report) -> None:
         await self.send(Confirm(verdicts=tuple((one.key, one.attempt, Verdict.DURABLE) for one in reports)))
+
+    async def answer(self, beat: Beat) -> None:
+        now_us = self.clock.now_us()
+        await self.send(BeatAnswer(now_us=now_us, number=beat.number, peers=self.peers, kept=self.kept))
 
     async def until(self, wanted: Callable[[], object]) -> None:
         """Wait until a condition on what this node has seen holds."""

@@ -48,7 +48,7 @@ def _targets(pool: int, accounts: Sequence[Account]) -> list[int]:
     pool = max(pool, 0)
     takers = [account for account in accounts if account.open]
     busy = [account for account in takers if account.waiting > 0]
-    idle_share = 0 if not busy else pool // (4 * len(takers))
+    idle_share = 0 if not busy else max(pool // (4 * len(takers)), int(pool >= 2 * len(takers)))
     sharing = busy or takers
     if not sharing:
         return [0] * len(accounts)

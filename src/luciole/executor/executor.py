@@ -35,6 +35,7 @@ class ExecutorSettings:
 
     namespace: str = "default"
     slots: int = 100  #: attempts at once
+    threads: int = 32  #: for handlers that are plain functions
     processes: int = field(default_factory=lambda: os.cpu_count() or 1)  #: for handlers that run in processes
     labels: tuple[tuple[str, str], ...] = ()
     token: str | None = None  #: the shared token
@@ -43,6 +44,8 @@ class ExecutorSettings:
     def __post_init__(self) -> None:
         if not 1 <= self.slots <= limits.SLOTS_MAX:
             raise InvalidValue(f"executor.slots: {self.slots} is outside 1 to {limits.SLOTS_MAX:,}")
+        if not 1 <= self.threads <= limits.THREADS_MAX:
+            raise InvalidValue(f"executor.threads: {self.threads} is outside 1 to {limits.THREADS_MAX:,}")
         if not 1 <= self.processes <= limits.PROCESSES_MAX:
             raise InvalidValue(f"executor.processes: {self.processes} is outside 1 to {limits.PROCESSES_MAX}")
         if len(self.labels) > limits.LABELS_MAX:
@@ -114,7 +117,7 @@ class Executor:
         for session in self._links.sessions.values():
             session.drain(grace_us)
             session.grant(session.account.recalled - session.account.granted)
-        self._runner.end_all(_RETURNED, only=_waits_for_process)
+        self._runner.end_all(_RETURNED, only=_waits_for_place)
         if not await self._clock.wait(self._runner.quiet, grace_us):
             self._runner.end_all(_INTERRUPTED)
             if not await self._clock.wait(self._runner.quiet, limits.CANCEL_GRACE_US):
@@ -140,7 +143,7 @@ class Executor:
             stack.push_async_callback(thread.close)
             outer = thread.loop
         runner.add_place(RunIn.ASYNC, LoopPlace(outer, self._time, runner.done))
-        threads = ThreadPlace(self._time, runner.done)
+        threads = ThreadPlace(self._settings.threads, self._time, runner.done)
         stack.callback(threads.close)
         runner.add_place(RunIn.THREAD, threads)
         processes = ProcessPlace(self._settings.processes, self._clock, self._time, runner.done)
@@ -259,12 +262,15 @@ class Executor:
 
     def _share(self) -> None:
         """Bring every node's credits to its share; the sum never exceeds the slots (I10)."""
-        sessions = list(self._require_links().sessions.values())
-        free = self._settings.slots - self._require_runner().busy - sum(one.account.granted for one in sessions)
         if self._draining or len(self._book) >= limits.UNCONFIRMED_MAX:
             return  # Nothing more is asked for: reports pile up, or this executor is about to stop.
-        for session, change in zip(sessions, balance(free, [one.account for one in sessions]), strict=True):
-            session.grant(change)
+        sessions = list(self._require_links().sessions.values())
+        accounts = [session.account for session in sessions]
+        freed = 1
+        while freed:  # What was not even sent yet goes to another at once.
+            free = self._settings.slots - self._require_runner().busy - sum(one.granted for one in accounts)
+            changes = balance(free, accounts)
+            freed = sum([session.grant(change) for session, change in zip(sessions, changes, strict=True) if change])
 
     def _require_runner(self) -> Runner:
         assert self._runner is not None  # Sessions live inside `run`.
@@ -275,8 +281,8 @@ class Executor:
         return self._links
 
 
-def _waits_for_process(attempt: Attempt) -> bool:
-    return attempt.place is RunIn.PROCESS and attempt.started_us is None
+def _waits_for_place(attempt: Attempt) -> bool:
+    return attempt.place is not RunIn.ASYNC and attempt.started_us is None
 
 
 _RETURNED = Ended(AttemptOutcome.RETURNED)

@@ -98,7 +98,8 @@ class Session:
         self._beats = 0
         self._asked: dict[int, int] = {}  # By number: when each heartbeat that waits for its answer was sent.
         self._acknowledged: list[tuple[ExecutionKey, int]] = []
-        self._grant = 0
+        self._granting = 0
+        self._recalling = 0
         self._drain: Drain | None = None
         self._beat_due = False
         self._rest: Sequence[Message] = ()
@@ -143,15 +144,23 @@ class Session:
             if isinstance(end, Exception):
                 raise end
 
-    def grant(self, change: int) -> None:
-        """Give the node more credits, or ask for some back."""
-        if change:
-            if change > 0:
-                self.account.granted += change
-            else:
-                self.account.recalled -= change
-            self._grant += change
-            self._queued.set()
+    def grant(self, change: int) -> int:
+        """Give the node more credits, or ask for some back; return how many are free again at once.
+
+        Credits that have not been sent yet need no asking.
+        """
+        if change >= 0:
+            self.account.granted += change
+            self._granting += change
+            freed = 0
+        else:
+            freed = min(self._granting, -change)
+            self._granting -= freed
+            self.account.granted -= freed
+            self.account.recalled += -change - freed
+            self._recalling += -change - freed
+        self._queued.set()
+        return freed
 
     def poke(self) -> None:
         """There are reports to send."""
@@ -225,9 +234,12 @@ class Session:
             frame.append(Reports(reports=tuple(reports)))
             if len(reports) == limits.REPORT_BATCH_MAX:
                 self._queued.set()  # There may be more.
-        if self._grant:
-            frame.append(Grant(credits=self._grant))
-            self._grant = 0
+        if self._recalling:
+            frame.append(Grant(credits=-self._recalling))
+            self._recalling = 0
+        if self._granting:
+            frame.append(Grant(credits=self._granting))
+            self._granting = 0
         if self._drain is not None:
             frame.append(self._drain)
             self._drain = None

@@ -14,15 +14,17 @@ from luciole.executor.outcome import Ended, failure, read_arguments, success
 class ThreadPlace:
     """Runs plain handlers, each in a thread.
 
-    The threads are daemons: one that is stuck for ever keeps no process from ending. There are as many as ever ran at
-    once, which the slots bound.
+    The threads are daemons: one that is stuck for ever keeps no process from ending. They start when they are first
+    needed; what finds none idle waits in order.
 
     Args:
+        count: how many there are at most.
         time: the store's clock.
         done: gets each end.
     """
 
-    def __init__(self, time: StoreTime, done: Inbox[Finished]) -> None:
+    def __init__(self, count: int, time: StoreTime, done: Inbox[Finished]) -> None:
+        self._count = count
         self._time = time
         self._done = done
         self._waiting: SimpleQueue[Attempt | None] = SimpleQueue()
@@ -33,7 +35,7 @@ class ThreadPlace:
         """Give each to an idle thread, or to a new one."""
         for attempt in attempts:
             self._waiting.put(attempt)
-            if not self._idle.acquire(blocking=False):
+            if not self._idle.acquire(blocking=False) and self._threads < self._count:
                 self._threads += 1
                 threading.Thread(target=self._serve, name=f"luciole-handler-{self._threads}", daemon=True).start()
 
