@@ -214,3 +214,5 @@ LOOP_STOP_GRACE_US: Final = 5 * SECOND_US
 DRAIN_LOOK_US: Final = 20 * MS_US
 #: Schedules may be planned so long before they are due.
 PLAN_AHEAD_MAX_US: Final = 5 * SECOND_US
+#: A shard that was given up may be gone on with for so long, when nobody held it meanwhile.
+SUSPENDED_MAX_US: Final = 1 * MINUTE_US

@@ -12,8 +12,10 @@ from luciole import limits
 from luciole.engine import engine
 from luciole.engine.leaseholder import Taken
 from luciole.gateway import gateway
+from luciole.gateway.holds import Read
 from luciole.model.ids import NodeId, Shard
 from luciole.model.lease import Cluster, Lease, NodeInfo
+from luciole.model.outbox import Entry
 from luciole.model.retrying import Lost
 from luciole.runtime.chance import Chance, new_process_id, system_chance
 from luciole.runtime.clock import Clock, SystemClock
@@ -119,6 +121,12 @@ class Node:
         for lease, clean in taken:
             self.gateway.recovery.take_over(lease, clean=clean)
 
+    def _add_planned(self, opening: object, entries: Sequence[Entry]) -> None:
+        assert isinstance(opening, Read)
+        news = self.gateway.holds.end_read(opening, entries)
+        if news:
+            self.gateway.dispatcher.add(news)
+
     def _lose(self, lost: Lost) -> None:
         self.engine.rescuer.take(lost)
 
@@ -130,7 +138,8 @@ class Node:
 
     def _delivery(self) -> engine.Delivery:
         return engine.Delivery(
-            add=self.gateway.dispatcher.add,
+            begin=self.gateway.holds.begin_read,
+            add=self._add_planned,
             room=self.gateway.holds.room,
             reload=self.gateway.recovery.reload,
             take_over=self._take_over,

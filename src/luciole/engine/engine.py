@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from luciole import limits
 from luciole.engine.leaseholder import LeaseHolder, Taken
 from luciole.engine.membership import Membership
-from luciole.engine.planner import Planner
+from luciole.engine.planner import Opening, Planner
 from luciole.engine.pruner import Pruner
 from luciole.engine.rescuer import LoadJobs, Rescuer
 from luciole.model.ids import Shard
@@ -29,7 +29,8 @@ _VITAL = ("plan", "deliver", "record", "poll", "recover", "report-0", "report-1"
 class Delivery:
     """What the engine asks of the gateway, which it does not know."""
 
-    add: Callable[[Sequence[Entry]], None]  #: takes entries that were made durable
+    begin: Callable[[], Opening]  #: told before entries are made durable
+    add: Callable[[Opening, Sequence[Entry]], None]  #: takes them afterwards; called once for each `begin`
     room: Callable[[Shard], int]  #: how many more of a shard fit into memory
     reload: Callable[[Iterable[Shard]], None]  #: told of shards that may have entries no memory knows
     take_over: Callable[[Sequence[Taken]], None]  #: told of new leases
@@ -164,6 +165,7 @@ class Engine:
             leases=self.leases,
             store_clock=around.store_clock,
             telemetry=around.telemetry,
+            begin=self._delivery.begin,
             deliver=self._delivery.add,
             room=self._delivery.room,
             recover=self._delivery.reload,

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
+from typing import TypeAlias
 
 from luciole import limits
 from luciole.engine.suspects import Suspects
@@ -24,6 +25,9 @@ from luciole.runtime.telemetry import Telemetry
 from luciole.store.spi import Store
 
 _log = logging.getLogger("luciole.planner")
+
+#: What the gateway wants back with the entries of a chunk; nobody here looks inside.
+Opening: TypeAlias = object
 
 
 class Trusted(Protocol):
@@ -51,7 +55,8 @@ class Planner:
     leases: Trusted
     store_clock: StoreClock
     telemetry: Telemetry
-    deliver: Callable[[Sequence[Entry]], None]  #: takes entries that were made durable and are due or soon are
+    begin: Callable[[], Opening]  #: told before a chunk is committed
+    deliver: Callable[[Opening, Sequence[Entry]], None]  #: takes what a chunk made durable; always called once for each
     room: Callable[[Shard], int]  #: how many more entries of a shard fit into memory
     recover: Callable[[Iterable[Shard]], None]  #: told of shards that may have entries which no memory knows
     progress: Callable[[], None]  #: told after each chunk
@@ -86,6 +91,8 @@ class Planner:
                 raise failed  # Every lane has ended; nothing is under way any more.
         following = [next_us for next_us in done if isinstance(next_us, int)]
         return min([pause_us, *(self._until_us(next_us) for next_us in following)])
+        # What comes due close together shares one commit.
+        return pause_us if pause_us == 0 else max(pause_us, limits.PLAN_PAUSE_MIN_US)
 
     async def _read(self, leases: Sequence[Lease], limit: int) -> tuple[tuple[Cursor, ...], int]:
         """Return due cursors, and the pause after them: 0 when there are more."""
@@ -205,6 +212,8 @@ class Planner:
             return
         leases = tuple(held[shard] for shard in sorted({move.cursor.shard for move in moves}))
         begun_us = self.store_clock.now_us()
+        opening = self.begin()
+        entries: Sequence[Entry] = ()
         try:
             outcome = await self.telemetry.timed(
                 "commit_plan", self.store.commit_plan(Plan(moves=tuple(moves), leases=leases))
@@ -217,6 +226,10 @@ class Planner:
         except Exception as problem:  # noqa: BLE001 - whatever a row provokes, the rows beside it go on
             await self._bisect(moves, problem)
             return
+        else:
+            entries = outcome.entries
+        finally:
+            self.deliver(opening, entries)
         self.progress()
         self.suspects.note_success()
         self._note(outcome.entries, outcome.created, outcome.skipped, begun_us, len(moves))
@@ -225,8 +238,6 @@ class Planner:
             self.leases.forget(outcome.refused)  # Their new holder plans them from here on.
         if outcome.lost:
             self.telemetry.count("plan_races_lost", len(outcome.lost))
-        if outcome.entries:
-            self.deliver(outcome.entries)
 
     async def _bisect(self, moves: Sequence[Move], problem: Exception) -> None:
         if len(moves) > 1:

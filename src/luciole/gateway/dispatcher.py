@@ -169,13 +169,14 @@ class Dispatcher:
     def _deliver(self, session: Session, entries: Sequence[Entry]) -> None:
         """Send what may be sent at once; queue what must be on record first."""
         now_us = self.store_clock.now_us()
+        planned_ahead = self.holds.planned_ahead
         direct = []
         for entry in entries:
             if entry.deadline_us is not None and entry.deadline_us <= now_us:
                 self._settle_unstarted(entry, ExecutionState.CANCELLED, "its deadline passed before it started")
             elif entry.cancel:
                 self._settle_unstarted(entry, ExecutionState.CANCELLED, "cancelled before it started")
-            elif entry.attempt > 1 or entry.flags & EntryFlag.AT_MOST_ONCE or self.holds.is_planned_ahead(entry.key):
+            elif entry.attempt > 1 or entry.flags & EntryFlag.AT_MOST_ONCE or entry.key in planned_ahead:
                 session.credits -= 1  # Reserved; it comes back when the record is refused.
                 self._recording.append((session, entry))
                 self.wake_recording()
@@ -237,6 +238,7 @@ class Dispatcher:
                 flight.session.push(Cancel(attempts=((key, attempt),), reason="deadline"))
 
     def _settle_unstarted(self, entry: Entry, state: ExecutionState, error: str) -> None:
+        self.holds.stray(entry.key)
         self.reporter.settle(settle_unstarted(entry, state=state, now_us=self.store_clock.now_us(), error=error), entry)
 
     def _tell_demand(self, lines: Sequence[Line], sessions: Sequence[Session]) -> None:

@@ -82,6 +82,10 @@ class Gateway:
     def _all_sessions(self) -> Sequence[Session]:
         return self.sessions.all()
 
+    def _lose(self, lost: Lost) -> None:
+        self.holds.stray(lost.entry.key)
+        self._around.lose(lost)
+
     def _wake(self, name: str) -> Callable[[], None]:
         return partial(self._around.loops.poke, name)
 
@@ -148,7 +152,7 @@ class Gateway:
             sessions=self._all_sessions,
             trusted=around.trusted,
             known_elsewhere=self._known_elsewhere,
-            lose=around.lose,
+            lose=self._lose,
             wake=self._wake("deliver"),
             wake_recording=self._wake("record"),
             idle_pause_us=around.settings.max_idle_wakeup_us,
@@ -167,7 +171,7 @@ class Gateway:
             flights=self.flights,
             sessions=self._all_sessions,
             peers=self.peers,
-            lose=around.lose,
+            lose=self._lose,
             add=self.dispatcher.add,
             wake=self._wake("recover"),
             wake_polling=self._wake("poll"),

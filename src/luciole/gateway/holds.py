@@ -24,9 +24,13 @@ class ShardHold:
     #: After a crash of the former holder: an unrecorded first attempt that was due by then may be running.
     doubtful_before_us: Instant | None = None
     polled_from_us: int = 0  #: no polling before it (monotonic): executors still announce what they run
+    complete: bool = False  #: all that a former holder left behind is accounted for
+    suspended_us: int = 0  #: since when it is not held (monotonic)
+    #: Known, neither in line nor in flight: in doubt, or on its way to be taken back or ended.
+    astray: set[ExecutionKey] = field(default_factory=set)
 
 
-class _Read:
+class Read:
     """What was forgotten while a read was under way: rows of it that are no longer true."""
 
     __slots__ = ("gone",)
@@ -47,10 +51,12 @@ class Holds:
     def __init__(self, jobs: JobShelf, flights: Flights, *, held_max: int = limits.HELD_MAX) -> None:
         self.shards: dict[Shard, ShardHold] = {}
         self.lines = Lines(jobs, self.waits)
+        self._suspended: dict[Shard, ShardHold] = {}
         self._flights = flights
         self._held_max = held_max
-        self._planned_ahead: set[ExecutionKey] = set()
-        self._reads: list[_Read] = []
+        #: Planned before they were due, so that they may have been withdrawn since.
+        self.planned_ahead: set[ExecutionKey] = set()
+        self._reads: list[Read] = []
 
     def __len__(self) -> int:
         return sum(len(hold.entries) for hold in self.shards.values())
@@ -61,11 +67,33 @@ class Holds:
             lease=lease, doubtful_before_us=doubtful_before_us, polled_from_us=polled_from_us
         )
 
-    def drop(self, shards: Iterable[Shard]) -> None:
-        """Forget shards with all their entries; their new holder loads them."""
-        if [shard for shard in shards if self.shards.pop(shard, None) is not None]:
-            self.lines.purge()
-            self._planned_ahead = {key for key in self._planned_ahead if key.shard in self.shards}
+    def suspend(self, shards: Iterable[Shard], now_us: int) -> None:
+        """Deliver nothing of these shards any more; their next holder loads them, unless it is this node again.
+
+        Args:
+            shards: those that are not held any more.
+            now_us: the monotonic clock; what was suspended long ago is dropped.
+        """
+        for shard, hold in tuple(self._suspended.items()):
+            if now_us - hold.suspended_us > limits.SUSPENDED_MAX_US:
+                del self._suspended[shard]
+        for shard in frozenset(shards) & self.shards.keys():
+            self._suspended[shard] = self.shards.pop(shard)
+            self._suspended[shard].suspended_us = now_us
+        self.lines.purge()
+
+    def resume(self, lease: Lease, now_us: Instant) -> bool:
+        """Go on with a suspended shard, if nobody held it meanwhile and all its entries were accounted for."""
+        hold = self._suspended.pop(lease.shard, None)
+        # I3: a fence one higher than the last says that no other holder came between.
+        if hold is None or lease.fence != hold.lease.fence + 1 or hold.astray or not hold.complete:
+            return False
+        hold.lease = lease
+        self.shards[lease.shard] = hold
+        for entry in hold.entries.values():
+            if entry.key not in self._flights:
+                self.lines.add(entry, now_us)
+        return True
 
     def room(self, shard: Shard) -> int:
         """Return how many more entries of a shard memory may hold."""
@@ -82,13 +110,13 @@ class Holds:
         hold = self.shards.get(entry.key.shard)
         return hold is not None and hold.entries.get(entry.key) is entry and entry.key not in self._flights
 
-    def begin_read(self) -> _Read:
+    def begin_read(self) -> Read:
         """Note that rows are about to be read from the store."""
-        read = _Read()
+        read = Read()
         self._reads.append(read)
         return read
 
-    def end_read(self, read: _Read, entries: Sequence[Entry]) -> list[Entry]:
+    def end_read(self, read: Read, entries: Sequence[Entry]) -> list[Entry]:
         """Return the entries of a read that are news, without those that were settled while it was under way.
 
         An entry that is read, settled and then taken from the stale read would be delivered again with a token that
@@ -109,6 +137,12 @@ class Holds:
         hold.ready += entry.state is EntryState.READY
         return True
 
+    def stray(self, key: ExecutionKey) -> None:
+        """Note that an entry is out of line until it is replaced or forgotten."""
+        hold = self.shards.get(key.shard)
+        if hold is not None:
+            hold.astray.add(key)
+
     def add(self, entries: Iterable[Entry], now_us: Instant) -> None:
         """Put entries in line; those that are known, or of shards that are not held, are passed over."""
         shards = self.shards
@@ -125,24 +159,22 @@ class Holds:
     def replace(self, entry: Entry, now_us: Instant) -> None:
         """Put the next attempt of a known execution in line."""
         if self.keep(entry):
+            self.shards[entry.key.shard].astray.discard(entry.key)
             self._queue(entry, now_us)
 
     def forget(self, key: ExecutionKey) -> bool:
         """Forget an entry that is settled; return whether its shard has room that the store could fill."""
         for read in self._reads:
             read.gone.add(key)
-        self._planned_ahead.discard(key)
-        hold = self.shards.get(key.shard)
+        self.planned_ahead.discard(key)
+        hold = self.shards.get(key.shard) or self._suspended.get(key.shard)
         if hold is None:
             return False
         entry = hold.entries.pop(key, None)
+        hold.astray.discard(key)
         if entry is not None and entry.state is EntryState.READY:
             hold.ready -= 1
         return hold.more and hold.ready < limits.READY_LOW
-
-    def is_planned_ahead(self, key: ExecutionKey) -> bool:
-        """Whether an entry was planned before it was due, so that it may have been withdrawn since."""
-        return key in self._planned_ahead
 
     def _is_news(self, entry: Entry) -> bool:
         hold = self.shards.get(entry.key.shard)
@@ -150,5 +182,5 @@ class Holds:
 
     def _queue(self, entry: Entry, now_us: Instant) -> None:
         if entry.due_us > now_us and entry.attempt == 1:
-            self._planned_ahead.add(entry.key)
+            self.planned_ahead.add(entry.key)
         self.lines.add(entry, now_us)

@@ -6,10 +6,15 @@ from dataclasses import dataclass
 from luciole import limits
 from luciole.gateway.flights import Flights
 from luciole.gateway.holds import Holds
+from luciole.model.execution import ExecutionState
 from luciole.model.outbox import Entry, EntryState, Settled, Settlement
 from luciole.model.retrying import next_entry
 from luciole.runtime.store_clock import StoreClock
 from luciole.runtime.telemetry import Telemetry
+
+#: Names of counters, made once.
+_ANSWERS = {settled: f"settled.{settled.name.lower()}" for settled in Settled}
+_ENDS = {state: f"ended.{state.name.lower()}" for state in ExecutionState}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -27,10 +32,14 @@ class Outcomes:
         """Bring memory up to what the store said about one settlement."""
         key, attempt = settlement.key, settlement.attempt
         self.flights.end(key, attempt)
-        self.telemetry.counters[f"settled.{settled.name.lower()}"] += 1
+        self.telemetry.counters[_ANSWERS[settled]] += 1
         if settled is Settled.SETTLED:
-            self.telemetry.counters[f"ended.{settlement.state.name.lower()}"] += 1
-            if entry is not None and (then := next_entry(entry, settlement)) is not None:
+            self.telemetry.counters[_ENDS[settlement.state]] += 1
+            if (
+                settlement.due_us is not None
+                and entry is not None
+                and (then := next_entry(entry, settlement)) is not None
+            ):
                 now_us = self.store_clock.now_us()
                 if then.due_us - now_us <= limits.RETRY_KEPT_US and self.holds.entry(key) is not None:
                     self.holds.replace(then._replace(state=EntryState.READY), now_us)

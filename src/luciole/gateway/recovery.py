@@ -64,12 +64,16 @@ class Recovery:
     _strangers: dict[ExecutionKey, tuple[Session, Held]] = field(default_factory=dict)
 
     def take_over(self, lease: Lease, *, clean: bool) -> None:
-        """Begin to hold a shard that was just taken.
+        """Begin to hold a shard that was just taken, or go on with it.
 
         Args:
             lease: the new lease.
             clean: its former holder released it, so that every delivery of his is on record.
         """
+        if self.holds.resume(lease, self.store_clock.now_us()):
+            self.reload((lease.shard,))  # What was planned while it was suspended.
+            self.wake_polling()
+            return
         now_us = self.clock.monotonic_us()
         fresh = lease.fence == 1  # Nobody ever held it.
         until_us = now_us if fresh else now_us + self.grace_us
@@ -99,7 +103,7 @@ class Recovery:
         gone = frozenset(shards)
         for shard in gone:
             self._loads.pop(shard, None)
-        self.holds.drop(gone)
+        self.holds.suspend(gone, self.clock.monotonic_us())
 
     def polled(self, entries: Iterable[Entry]) -> list[Entry]:
         """Return those of the entries that polling found which nobody can be running; see to the others.
@@ -203,6 +207,7 @@ class Recovery:
             return None
         flight = Flight(entry, session, self.clock.monotonic_us(), foreign=True)
         self.flights.begin(flight)
+        self.holds.shards[run.key.shard].astray.discard(run.key)
         session.announced.pop(run.key, None)
         self.telemetry.count("adopted")
         return flight
@@ -255,6 +260,7 @@ class Recovery:
             flight.entry = entry  # It was delivered under an earlier lease of this very node.
             return
         if not self._adopt_known(entry):
+            self.holds.stray(entry.key)
             load.doubtful.append(entry)
 
     def _adopt_known(self, entry: Entry) -> bool:
@@ -297,6 +303,7 @@ class Recovery:
                 if entry.key in self.flights or self.holds.entry(entry.key) is not entry:
                     continue  # Announced meanwhile, or settled.
                 self.lose(Lost(entry, None, "nobody announced it after its node was gone", entry.delivered))
+            hold.complete = True
             self.wake_polling()
 
     def _end_orphans(self, now_us: int) -> None:

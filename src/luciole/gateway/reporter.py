@@ -3,9 +3,8 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from luciole import limits
 from luciole.errors import Fatal, Rejected, Unavailable
@@ -15,8 +14,8 @@ from luciole.gateway.outcomes import Outcomes
 from luciole.gateway.session import Session
 from luciole.gateway.strangers import read_stranger
 from luciole.model.execution import ExecutionState
-from luciole.model.ids import NO_SCHEDULE, ExecutionKey, JobId
-from luciole.model.job import JobSpec
+from luciole.model.ids import NO_SCHEDULE, ExecutionKey
+from luciole.model.job import EntryFlag
 from luciole.model.outbox import AttemptOutcome, Entry, Report, Settled, Settlement
 from luciole.model.retrying import settle_report
 from luciole.runtime.chance import Chance
@@ -29,20 +28,20 @@ from luciole.wire.messages import Confirm, Verdict
 _log = logging.getLogger("luciole.reporter")
 
 
-class _Item(NamedTuple):
+class _Item:
     """One outcome on its way into the store."""
 
-    entry: Entry | None  #: None: this node does not know the attempt
-    session: Session | None  #: who waits for the confirmation
-    report: Report | None  #: None: the settlement is the node's own decision
-    settlement: Settlement | None = None  #: None: not decided yet
-    verdict: Verdict = Verdict.DURABLE  #: what a durable outcome is confirmed as
-    tries: int = 0  #: how often it failed alone
+    __slots__ = ("entry", "report", "session", "settlement", "tries", "verdict")
 
-    @property
-    def bytes(self) -> int:
-        """The size of what it brings."""
-        return len(self.report.result) if self.report is not None and self.report.result is not None else 0
+    def __init__(
+        self, entry: Entry | None, session: Session | None, report: Report | None, settlement: Settlement | None = None
+    ) -> None:
+        self.entry = entry  #: None: this node does not know the attempt
+        self.session = session  #: who waits for the confirmation
+        self.report = report  #: None: the settlement is the node's own decision
+        self.settlement = settlement  #: None: not decided yet
+        self.verdict = Verdict.DURABLE  #: what a durable outcome is confirmed as
+        self.tries = 0  #: how often it failed alone
 
 
 @dataclass(slots=True, kw_only=True)
@@ -111,7 +110,8 @@ class Reporter:
             return self.idle_pause_us
         self._under_way += len(batch)
         try:
-            await self._settle(await self._decide(batch))
+            await self._decide(batch)
+            await self._settle(batch)
         except BaseException:
             self._queue.extendleft(reversed(batch))
             raise
@@ -122,59 +122,55 @@ class Reporter:
     def _take(self) -> list[_Item]:
         batch: list[_Item] = []
         size = 0
-        while self._queue and len(batch) < limits.REPORT_BATCH_MAX and size < limits.REPORT_BYTES_MAX:
-            batch.append(self._queue.popleft())
-            size += batch[-1].bytes
+        queue = self._queue
+        while queue and len(batch) < limits.REPORT_BATCH_MAX and size < limits.REPORT_BYTES_MAX:
+            item = queue.popleft()
+            batch.append(item)
+            if item.report is not None and item.report.result is not None:
+                size += len(item.report.result)
         self._taken.set()
         return batch
 
-    async def _decide(self, batch: Sequence[_Item]) -> list[_Item]:
+    async def _decide(self, batch: Sequence[_Item]) -> None:
         """Give each item its settlement."""
-        decided = []
-        jobs = await self._jobs_of(batch)
-        now_us = self.store_clock.now_us()
+        undecided = []
         for item in batch:
-            if item.settlement is not None:
-                decided.append(item)
+            report = item.report
+            if item.settlement is not None or report is None:
                 continue
-            assert item.report is not None  # What has no settlement is a report.
-            known = item
-            if item.entry is None and item.report.outcome is not AttemptOutcome.SUCCEEDED:
+            if report.outcome is AttemptOutcome.SUCCEEDED and len(report.result or b"") <= limits.RESULT_BYTES_MAX:
+                # Nearly all are such: no decision, no look at the job.
+                item.settlement = _as_reported(report, item.entry, item.session)
+            else:
+                undecided.append(item)
+        if undecided:
+            await self._decide_rest(undecided)
+
+    async def _decide_rest(self, items: Sequence[_Item]) -> None:
+        """Decide what takes the job version to decide."""
+        for item in items:
+            if item.entry is None and item.report is not None:
                 entry = await read_stranger(self.store, self.telemetry, item.report.key)
                 if entry is not None and entry.attempt == item.report.attempt:
-                    known = item._replace(entry=entry)
-                    jobs |= await self.jobs.load([entry.job_id])
-            decided.append(self._decide_one(known, jobs, now_us))
-        return decided
-
-    async def _jobs_of(self, batch: Sequence[_Item]) -> dict[JobId, JobSpec]:
-        """Return the job versions that retry decisions need; a success needs none."""
-        wanted = {
-            item.entry.job_id
-            for item in batch
-            if item.entry is not None
-            and item.report is not None
-            and item.report.outcome is not AttemptOutcome.SUCCEEDED
-        }
-        return await self.jobs.load(wanted) if wanted else {}
-
-    def _decide_one(self, item: _Item, jobs: Mapping[JobId, JobSpec], now_us: int) -> _Item:
-        report, entry, session = item.report, item.entry, item.session
-        assert report is not None
-        verdict = item.verdict
-        if report.result is not None and len(report.result) > limits.RESULT_BYTES_MAX:
-            error = f"the result has {len(report.result)} bytes; at most {limits.RESULT_BYTES_MAX} are kept"
-            report = _without_result(report, error)
-            verdict = Verdict.INVALID
-        executor_id = "" if session is None else session.executor_id
-        job = None if entry is None else jobs.get(entry.job_id)
-        if entry is not None and (job is not None or report.outcome is AttemptOutcome.SUCCEEDED):
-            settlement = settle_report(
-                report, entry, job or _ANY_JOB, executor_id=executor_id, now_us=now_us, chance=self.chance()
-            )
-        else:
-            settlement = _as_reported(report, executor_id)
-        return item._replace(settlement=settlement, report=report, verdict=verdict)
+                    item.entry = entry
+        jobs = await self.jobs.load({item.entry.job_id for item in items if item.entry is not None})
+        now_us = self.store_clock.now_us()
+        for item in items:
+            report = item.report
+            assert report is not None  # What has no settlement is a report.
+            if report.result is not None and len(report.result) > limits.RESULT_BYTES_MAX:
+                error = f"the result has {len(report.result)} bytes; at most {limits.RESULT_BYTES_MAX} are kept"
+                item.report = report = _without_result(report, error)
+                item.verdict = Verdict.INVALID
+            entry = item.entry
+            job = None if entry is None else jobs.get(entry.job_id)
+            if entry is None or job is None:
+                item.settlement = _as_reported(report, entry, item.session)
+            else:
+                executor_id = None if item.session is None else item.session.executor_id
+                item.settlement = settle_report(
+                    report, entry, job, executor_id=executor_id, now_us=now_us, chance=self.chance()
+                )
 
     async def _settle(self, items: Sequence[_Item]) -> None:
         """Settle decided items; bisect them when one can't be stored, so that it never blocks the others (I8)."""
@@ -200,10 +196,13 @@ class Reporter:
         _log.error("the outcome of %s can't be stored: %s", item.settlement.key.text(), problem)
         self.telemetry.count("reports_unstorable")
         if not isinstance(problem, Rejected) and item.tries < limits.SURPRISES_MAX:
-            self._queue.append(item._replace(tries=item.tries + 1))  # The store itself may be to blame.
+            item.tries += 1  # The store itself may be to blame.
+            self._queue.append(item)
         elif item.report is not None and item.verdict is Verdict.DURABLE:
-            report = _without_result(item.report, f"its outcome can't be stored: {type(problem).__name__}")
-            self._queue.append(item._replace(report=report, settlement=None, verdict=Verdict.INVALID))
+            item.report = _without_result(item.report, f"its outcome can't be stored: {type(problem).__name__}")
+            item.settlement = None
+            item.verdict = Verdict.INVALID
+            self._queue.append(item)
         self.wake()
 
     def _confirm(self, items: Sequence[_Item], answers: Sequence[Settled]) -> None:
@@ -223,31 +222,34 @@ class Reporter:
             self.probe.stamp(Stage.SETTLE, keys, self.store_clock.now_us())
 
 
-#: Stands in where a decision does not look at the job.
-_ANY_JOB = JobSpec(handler="")
+#: What a report alone makes of an execution, where nothing more is known than its token.
+_STATES = {
+    AttemptOutcome.SUCCEEDED: ExecutionState.SUCCEEDED,
+    AttemptOutcome.CANCELLED: ExecutionState.CANCELLED,
+    AttemptOutcome.TIMED_OUT: ExecutionState.TIMED_OUT,
+}
 
 
 def _without_result(report: Report, error: str) -> Report:
     return report._replace(outcome=AttemptOutcome.FAILED, result=None, result_type=None, error=error, retryable=False)
 
 
-def _as_reported(report: Report, executor_id: str) -> Settlement:
-    """Settle an attempt of which nothing is known: its token alone decides whether anything is written (I5)."""
-    states = {
-        AttemptOutcome.SUCCEEDED: ExecutionState.SUCCEEDED,
-        AttemptOutcome.CANCELLED: ExecutionState.CANCELLED,
-        AttemptOutcome.TIMED_OUT: ExecutionState.TIMED_OUT,
-    }
+def _as_reported(report: Report, entry: Entry | None, session: Session | None) -> Settlement:
+    """Settle an attempt as its executor says; its token decides whether anything is written (I5)."""
+    # Of a stranger the store finds out whether anything waits for it.
+    releases = report.key.schedule_id != NO_SCHEDULE if entry is None else bool(entry.flags & EntryFlag.RELEASES)
     return Settlement(
-        key=report.key,
-        attempt=report.attempt,
-        state=states.get(report.outcome, ExecutionState.FAILED),
-        outcome=report.outcome,
-        started_us=report.started_us,
-        finished_us=report.finished_us,
-        executor_id=executor_id,
-        result=report.result,
-        result_type=report.result_type,
-        error=report.error,
-        releases=report.key.schedule_id != NO_SCHEDULE,
+        report.key,
+        report.attempt,
+        _STATES.get(report.outcome, ExecutionState.FAILED),
+        report.outcome,
+        report.started_us,
+        report.finished_us,
+        None if session is None else session.executor_id,
+        report.result,
+        report.result_type,
+        report.error,
+        None,
+        False,
+        releases,
     )

@@ -36,7 +36,7 @@ def retry_delay_us(retry: Retry, failures: int, chance: float) -> int:
 
 
 def settle_report(
-    report: Report, entry: Entry, job: JobSpec, *, executor_id: ExecutorId, now_us: Instant, chance: float
+    report: Report, entry: Entry, job: JobSpec, *, executor_id: ExecutorId | None, now_us: Instant, chance: float
 ) -> Settlement:
     """Decide what a report does to its execution.
 
