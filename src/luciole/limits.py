@@ -211,6 +211,7 @@ PLAN_HINT_PAUSE_US: Final = 50 * MS_US
 STALL_LOOKS: Final = 12
 #: What a tick under way gets to end when its loop is stopped; and how often a drain looks.
 LOOP_STOP_GRACE_US: Final = 5 * SECOND_US
+PART_STOP_GRACE_US: Final = 10 * SECOND_US
 DRAIN_LOOK_US: Final = 20 * MS_US
 #: Schedules may be planned so long before they are due.
 PLAN_AHEAD_MAX_US: Final = 5 * SECOND_US

@@ -1,5 +1,6 @@
 """A node: the engine's and the gateway's loops around one store, started and stopped together."""
 
+import asyncio
 import logging
 import os
 import socket
@@ -19,7 +20,7 @@ from luciole.model.outbox import Entry
 from luciole.model.retrying import Lost
 from luciole.runtime.chance import Chance, new_process_id, system_chance
 from luciole.runtime.clock import Clock, SystemClock
-from luciole.runtime.lifecycle import Lifecycle, LoopGroup, Part
+from luciole.runtime.lifecycle import Lifecycle, LoopGroup, Part, end_within
 from luciole.runtime.probe import Probe
 from luciole.runtime.store_clock import StoreClock
 from luciole.runtime.telemetry import Telemetry
@@ -58,8 +59,8 @@ class Node:
         self.clock = around.clock
         self.telemetry = Telemetry(around.clock)
         self.store_clock = StoreClock(clock=around.clock)
-        self.loops = LoopGroup(around.clock, around.chance)
-        self._lifecycle = Lifecycle()
+        self.loops = LoopGroup(around.clock, around.chance, owner=around.node_id)
+        self._lifecycle = Lifecycle(clock=around.clock)
         self.gateway = gateway.Gateway(self._gateway_surroundings(settings, store, around))
         self.engine = engine.Engine(self._engine_surroundings(settings, store, around), self._delivery())
         self.sessions = self.gateway.sessions
@@ -96,11 +97,8 @@ class Node:
         self.engine.planner.running = False
         self.gateway.dispatcher.running = False
         self.sessions.drain(grace_us)
-        try:
-            await self.engine.leases.retire()
-        except Exception as error:  # noqa: BLE001 - they expire by themselves
-            _log.warning("the leases could not be released: %s", error)
         end_us = self.clock.monotonic_us() + grace_us
+        await end_within(self.clock, (asyncio.ensure_future(self._retire()),), grace_us)
         while len(self.gateway.flights) + self.gateway.reporter.waiting and self.clock.monotonic_us() < end_us:
             await self.clock.sleep(limits.DRAIN_LOOK_US)
 
@@ -112,6 +110,12 @@ class Node:
     def cluster(self) -> Cluster | None:
         """Return the cluster as the last heartbeat brought it."""
         return self.engine.cluster()
+
+    async def _retire(self) -> None:
+        try:
+            await self.engine.leases.retire()
+        except Exception as error:  # noqa: BLE001 - they expire by themselves
+            _log.warning("the leases could not be released: %s", error)
 
     async def _end_sessions(self) -> None:
         await self.sessions.close()

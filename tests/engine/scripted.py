@@ -102,6 +102,11 @@ class ScriptedExecutor:
         self.unconfirmed[key] = report
         await self._report([report])
 
+    async def speak_up(self) -> None:
+        """Say again what was not said or heard."""
+        self.mute = False
+        await self._report(list(self.unconfirmed.values()))
+
     async def kill(self) -> None:
         """Die without a word, as by SIGKILL: connections break, what runs is gone."""
         for task in self._tasks:
@@ -158,6 +163,7 @@ class ScriptedExecutor:
                     if key in self.running and self.running[key].attempt == attempt:
                         if message.reason == "stale":
                             del self.running[key]
+                            await link.send((Grant(credits=1),))
                         else:
                             await self.finish(key, AttemptOutcome.CANCELLED)
             case Welcome() | BeatAnswer():
@@ -182,6 +188,22 @@ class ScriptedExecutor:
                 reports.append(report)
         if reports and not self.mute:
             await link.send((Reports(reports=tuple(reports)), Grant(credits=len(reports))))
+
+
+async def crash(node: Node) -> None:
+    """End a node as SIGKILL would: nothing is said to anybody, connections break."""
+    tasks = [task for task in asyncio.all_tasks() if task.get_name() in _task_names(node)]
+    for task in tasks:
+        task.cancel()
+    for session in node.sessions.all():
+        connection = session.connection
+        assert isinstance(connection, LocalConnection)
+        await connection.sever()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _task_names(node: Node) -> set[str]:
+    return {f"luciole-{node.node_id}-{loop.name}" for loop in node.loops}
 
 
 @dataclass

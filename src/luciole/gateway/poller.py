@@ -69,7 +69,7 @@ class Poller:
         for group, beyond in ((hungry, limits.READY_REFILL), (filled, limits.READY_PEEK)):
             if group:
                 await self._poll({shard: open_[shard] for shard in group}, beyond)
-        return self._pause_us()
+        return self._pause_us(trusted)
 
     async def _poll(self, holds: dict[Shard, ShardHold], beyond: int) -> None:
         limit = beyond
@@ -104,14 +104,15 @@ class Poller:
         if fitting:
             self.add(self.polled(fitting))
 
-    def _pause_us(self) -> int:
-        if self._hinted & self.holds.shards.keys():
-            return 0
-        pause_us = self._next_full_us - self.clock.monotonic_us()
+    def _pause_us(self, trusted: Collection[Shard]) -> int:
+        now_us = self.clock.monotonic_us()
+        waits = {shard: hold.polled_from_us - now_us for shard, hold in self.holds.shards.items() if shard in trusted}
+        if any(waits.get(shard, 1) <= 0 for shard in self._hinted):
+            return 0  # Hinted at while a poll was under way.
+        pause_us = self._next_full_us - now_us
         if self._next_due_us is not None:
             until_us = self.store_clock.until_us(self._next_due_us)
             pause_us = min(
                 pause_us, max(until_us, limits.POLL_PAUSE_MIN_US)
             )  # What comes due close together shares one.
-        opening = [hold.polled_from_us - self.clock.monotonic_us() for hold in self.holds.shards.values()]
-        return max(1, min([pause_us, *(wait for wait in opening if wait > 0)]))
+        return max(1, min([pause_us, *(wait for wait in waits.values() if wait > 0)]))

@@ -117,11 +117,15 @@ class Recovery:
                 continue
             doubtful_us = hold.doubtful_before_us
             first = entry.attempt == 1 and not entry.flags & EntryFlag.AT_MOST_ONCE
-            if doubtful_us is None or not first or entry.due_us > doubtful_us:
+            crashed = doubtful_us is not None and first and entry.due_us <= doubtful_us
+            if not entry.delivered and not crashed:
                 free.append(entry)
+            elif not hold.complete:
+                continue  # It is among the open entries that are being loaded, or is looked at again after them.
             elif self.holds.keep(entry) and not self._adopt_known(entry):
                 # Its token may have been used, so that it needs a new one: one token goes to one session only.
-                self.lose(Lost(entry, None, "its node is gone; whether it was delivered is not known", delivered=False))
+                error = "its node is gone, and nobody announced it"
+                self.lose(Lost(entry, None, error, delivered=entry.delivered))
         return free
 
     def announce(

@@ -28,10 +28,12 @@ class Part:
     stop: Callable[[], Awaitable[None]] = _nothing
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Lifecycle:
     """Starts parts in order; when one fails, stops those that run, so that nothing is half there."""
 
+    clock: Clock
+    stop_grace_us: int = limits.PART_STOP_GRACE_US  #: what a part gets to stop in order
     _running: list[Part] = field(default_factory=list)
 
     async def start(self, parts: Sequence[Part]) -> None:
@@ -52,12 +54,9 @@ class Lifecycle:
         """Stop what runs, the last started first; one that fails does not keep the others from it."""
         while self._running:
             part = self._running.pop()
-            try:
-                await part.stop()
-            except LucioleError as error:
-                _log.warning("%s did not stop in order: %s", part.name, error)
-            except Exception:  # noqa: BLE001 - the others still have to stop
-                _log.exception("%s did not stop in order", part.name)
+            stopping = asyncio.ensure_future(_stop(part))
+            if not await end_within(self.clock, (stopping,), self.stop_grace_us):
+                _log.warning("%s did not stop in time and was cut off", part.name)
 
 
 class LoopGroup:
@@ -66,9 +65,11 @@ class LoopGroup:
     Args:
         clock: the time of all of them.
         chance: spreads the pauses after errors.
+        owner: whose loops they are; part of the names of their tasks.
     """
 
-    def __init__(self, clock: Clock, chance: Chance) -> None:
+    def __init__(self, clock: Clock, chance: Chance, *, owner: str) -> None:
+        self.owner = owner
         self._clock = clock
         self._chance = chance
         self._loops: dict[str, Loop] = {}
@@ -100,22 +101,41 @@ class LoopGroup:
 
     async def start(self) -> None:
         """Start a task for each loop."""
-        self._tasks = tuple(asyncio.create_task(loop.run(), name=f"luciole-{loop.name}") for loop in self)
+        self._tasks = tuple(asyncio.create_task(loop.run(), name=f"luciole-{self.owner}-{loop.name}") for loop in self)
 
     async def stop(self, *, grace_us: int) -> None:
         """Let each loop end its tick; after the grace, cancel those that did not."""
         for loop in self:
             loop.stop()
         tasks, self._tasks = self._tasks, ()
-        ended = asyncio.Event()
-        waiter = asyncio.ensure_future(_all_ended(tasks, ended))
-        if not await self._clock.wait(ended, grace_us):
-            for task in tasks:
-                task.cancel()
-        await waiter
+        await end_within(self._clock, tasks, grace_us)
 
 
-async def _all_ended(tasks: Sequence[asyncio.Task[None]], ended: asyncio.Event) -> None:
+async def _stop(part: Part) -> None:
+    try:
+        await part.stop()
+    except LucioleError as error:
+        _log.warning("%s did not stop in order: %s", part.name, error)
+    except Exception:  # noqa: BLE001 - the others still have to stop
+        _log.exception("%s did not stop in order", part.name)
+
+
+async def end_within(clock: Clock, tasks: Sequence[asyncio.Task[None]], grace_us: int) -> bool:
+    """Wait for tasks to end; cancel those that have not after a while, in microseconds. Errors stay with the tasks.
+
+    Returns:
+        Whether all of them ended by themselves.
+    """
+    ended = asyncio.Event()
+    waiter = asyncio.ensure_future(_wait_all(tasks, ended))
+    in_time = await clock.wait(ended, grace_us)
+    for task in () if in_time else tasks:
+        task.cancel()
+    await waiter
+    return in_time
+
+
+async def _wait_all(tasks: Sequence[asyncio.Task[None]], ended: asyncio.Event) -> None:
     if tasks:
         await asyncio.wait(tasks)
     ended.set()
