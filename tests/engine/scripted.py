@@ -195,10 +195,7 @@ async def crash(node: Node) -> None:
     tasks = [task for task in asyncio.all_tasks() if task.get_name() in _task_names(node)]
     for task in tasks:
         task.cancel()
-    for session in node.sessions.all():
-        connection = session.connection
-        assert isinstance(connection, LocalConnection)
-        await connection.sever()
+    await node.gateway.local.sever()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 

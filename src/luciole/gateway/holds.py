@@ -139,8 +139,8 @@ class Holds:
 
     def stray(self, key: ExecutionKey) -> None:
         """Note that an entry is out of line until it is replaced or forgotten."""
-        hold = self.shards.get(key.shard)
-        if hold is not None:
+        hold = self.shards.get(key.shard) or self._suspended.get(key.shard)
+        if hold is not None and key in hold.entries:
             hold.astray.add(key)
 
     def add(self, entries: Iterable[Entry], now_us: Instant) -> None:

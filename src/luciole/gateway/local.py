@@ -121,6 +121,11 @@ class LocalGateway:
         if self._served:
             await asyncio.wait(tuple(self._served))
 
+    async def sever(self) -> None:
+        """Break all connections, as the sudden end of a process would."""
+        for connection in tuple(self._served.values()):
+            await connection.sever()
+
     async def _run(self, connection: LocalConnection) -> None:
         try:
             await self._serve(connection)

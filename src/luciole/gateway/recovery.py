@@ -6,7 +6,7 @@ So it waits a grace in which executors announce what they hold; what nobody anno
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from luciole import limits
@@ -37,7 +37,6 @@ class _Load:
 
     fence: int
     until_us: int  #: the end of the grace, monotonic
-    held_before: bool  #: this node never lost it: what it does not know was never delivered
     loaded: bool = False
     doubtful: list[Entry] = field(default_factory=list)
 
@@ -61,6 +60,7 @@ class Recovery:
     grace_us: int = limits.TAKE_OVER_GRACE_US
     idle_pause_us: int = limits.IDLE_PAUSE_MAX_US
     _loads: dict[Shard, _Load] = field(default_factory=dict)
+    _reloads: set[Shard] = field(default_factory=set)
     _strangers: dict[ExecutionKey, tuple[Session, Held]] = field(default_factory=dict)
 
     def take_over(self, lease: Lease, *, clean: bool) -> None:
@@ -82,7 +82,7 @@ class Recovery:
             doubtful_before_us=None if clean else self.store_clock.now_us(),
             polled_from_us=now_us if clean else until_us,
         )
-        self._loads[lease.shard] = _Load(lease.fence, until_us, held_before=False)
+        self._loads[lease.shard] = _Load(lease.fence, until_us)
         self._adopt_announced(lease.shard)
         self.wake()
         self.wake_polling()
@@ -92,10 +92,7 @@ class Recovery:
 
         This node has held the shard all the time, so nobody else delivered them.
         """
-        for shard in shards:
-            hold = self.holds.shards.get(shard)
-            if hold is not None and shard not in self._loads:
-                self._loads[shard] = _Load(hold.lease.fence, self.clock.monotonic_us(), held_before=True)
+        self._reloads.update(shards)
         self.wake()
 
     def forget(self, shards: Iterable[Shard]) -> None:
@@ -103,6 +100,7 @@ class Recovery:
         gone = frozenset(shards)
         for shard in gone:
             self._loads.pop(shard, None)
+        self._reloads -= gone
         self.holds.suspend(gone, self.clock.monotonic_us())
 
     def polled(self, entries: Iterable[Entry]) -> list[Entry]:
@@ -181,6 +179,7 @@ class Recovery:
     async def tick(self) -> int:
         """Load, verify, and give up what is overdue; return the pause."""
         await self._load()
+        await self._reload()
         await self._verify_strangers()
         now_us = self.clock.monotonic_us()
         self._end_graces(now_us)
@@ -226,12 +225,32 @@ class Recovery:
         return False  # One token goes to one session only.
 
     async def _load(self) -> None:
-        """Read the open entries of all shards that were taken and not loaded yet, page by page."""
-        shards = sorted(shard for shard, load in self._loads.items() if not load.loaded)
-        if not shards:
-            return
+        """Read the open entries of all shards that were taken and not loaded yet."""
+        fences = {shard: load.fence for shard, load in self._loads.items() if not load.loaded}
+        async for news in self._read_open(sorted(fences)):
+            for entry in news:
+                self._sort(entry)
+        for shard, fence in fences.items():
+            load = self._loads.get(shard)
+            if load is not None and load.fence == fence:
+                load.loaded = True
+
+    async def _reload(self) -> None:
+        """Read the open entries of shards that may have some which no memory knows; they were never delivered."""
+        # What a former holder left is known first, so that the rest is this node's own.
+        shards = sorted(shard for shard in self._reloads if shard not in self._loads or self._loads[shard].loaded)
+        self._reloads -= set(shards)
+        try:
+            async for news in self._read_open(shards):
+                self.add(entry for entry in news if entry.state is EntryState.HELD)
+        except BaseException:
+            self._reloads.update(shards)
+            raise
+
+    async def _read_open(self, shards: Sequence[Shard]) -> AsyncIterator[Sequence[Entry]]:
+        """Yield what is news among the open entries of shards, page by page."""
         after: ExecutionKey | None = None
-        while True:
+        while shards:
             read = self.holds.begin_read()
             page: Sequence[Entry] = ()
             try:
@@ -240,24 +259,15 @@ class Recovery:
                 )
             finally:
                 news = self.holds.end_read(read, page)
-            for entry in news:
-                self._sort(entry)
+            yield news
             if len(page) < limits.PAGE_MAX:
-                break
+                return
             after = page[-1].key
-        for shard in shards:
-            if shard in self._loads:
-                self._loads[shard].loaded = True
 
     def _sort(self, entry: Entry) -> None:
         """Find out what an open entry means that this node did not know."""
         load = self._loads.get(entry.key.shard)
-        if load is None:
-            return
-        if load.held_before and entry.state is EntryState.HELD:
-            self.add((entry,))
-            return
-        if not self.holds.keep(entry):
+        if load is None or not self.holds.keep(entry):
             return
         flight = self.flights.get(entry.key)
         if flight is not None and flight.entry.attempt == entry.attempt:
@@ -314,6 +324,7 @@ class Recovery:
         for flight in tuple(self.flights.overdue_orphans(now_us)):
             entry = flight.entry
             self.flights.end(entry.key, entry.attempt)
+            self.holds.stray(entry.key)
             if entry.key.shard in self.holds.shards:
                 self.lose(
                     Lost(
