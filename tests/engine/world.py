@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from luciole.limits import MS_US, SECOND_US
-from luciole.model.job import EntryFlag, JobSpec, Misfire, Overlap, Retry
+from luciole.model.job import JobSpec, Misfire, Overlap, Retry
 from luciole.model.outbox import AttemptOutcome
 from luciole.model.schedule import Policy, ScheduleState
 from luciole.model.trigger import cron, every
@@ -102,45 +102,6 @@ class World:
         """Kill an executor with all that it runs."""
         if len(self.living) > 1:
             await self.living.pop(self.below(len(self.living))).kill()
-
-    async def sever_link(self) -> None:
-        """Cut one connection."""
-        executor = self.pick(self.living)
-        if executor.links:
-            await self.pick(executor.links).sever()
-
-    async def mute_executor(self) -> None:
-        """Stop an executor's voice; what it runs goes on."""
-        self.pick(self.living).mute = True
-
-    async def lose_store(self) -> None:
-        """Cut one node off from the store."""
-        self.pick(self.stores).down = True
-
-    async def slow_store(self) -> None:
-        """Make the store slow for one node."""
-        self.pick(self.stores).latency_max_us = 800 * MS_US
-
-    async def lose_answers(self) -> None:
-        """Let the answers of one node's writes get lost."""
-        self.pick(self.stores).lost_answers = 0.3
-
-    async def freeze_node(self) -> None:
-        """Stop a node in the middle of whatever it asks of the store."""
-        store = self.pick(self.stores)
-        store.frozen = store.frozen or asyncio.Event()
-
-    async def enqueue(self) -> None:
-        """Enqueue an execution, at-most-once now and then."""
-        once = self.chance() < 0.2
-        job = JobSpec(handler="report", retry=Retry(limit=3, delay_us=100 * MS_US), at_most_once=once, losses_max=5)
-        await self.cluster.enqueue(job, flags=int(EntryFlag.AT_MOST_ONCE) if once else 0)
-
-    async def cancel(self) -> None:
-        """Ask for the end of an execution."""
-        open_ = [view.key for view in await self.cluster.executions() if not view.state.terminal]
-        if open_:
-            await self.cluster.reader.request_cancel([self.pick(open_)])
 
     async def relent(self) -> None:
         """Let everything that was troubled work again."""

@@ -5,8 +5,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from luciole import limits
 from luciole.engine.suspects import Suspects
@@ -90,7 +89,7 @@ class Planner:
             if isinstance(failed, BaseException):
                 raise failed  # Every lane has ended; nothing is under way any more.
         following = [next_us for next_us in done if isinstance(next_us, int)]
-        return min([pause_us, *(self._until_us(next_us) for next_us in following)])
+        pause_us = min([pause_us, *(self._until_us(next_us) for next_us in following)])
         # What comes due close together shares one commit.
         return pause_us if pause_us == 0 else max(pause_us, limits.PLAN_PAUSE_MIN_US)
 
