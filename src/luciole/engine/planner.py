@@ -167,7 +167,8 @@ class Planner:
             chunk = self._chunk(moves, at)
             await self._commit(chunk)
             at += len(chunk)
-        return min((move.next_due_us for move in moves if move.next_due_us is not None), default=None)
+        next_us = min((move.next_due_us for move in moves if move.next_due_us is not None), default=None)
+        return next_us if tick.later_us is None else _earlier(next_us, tick.later_us + self.plan_ahead_us)
 
     def _within_room(self, moves: Sequence[Move]) -> Sequence[Move]:
         """Leave what memory has no room for READY in the store."""

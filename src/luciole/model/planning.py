@@ -36,6 +36,7 @@ class TickPlan:
 
     moves: tuple[Move, ...]  #: in the order of the cursors
     parked: tuple[Parked, ...]
+    later_us: Instant | None = None  #: the earliest due time of those that must not be planned ahead
 
 
 class _Rules(NamedTuple):
@@ -62,12 +63,14 @@ def plan_tick(
     Args:
         cursors: due ones (`due_us <= horizon_us`), any order, each schedule once.
         now_us: the store's clock; lateness is judged by it.
-        horizon_us: fires due until then are planned; `now_us`, or later when planning ahead.
+        horizon_us: fires due until then are planned; `now_us`, or later when planning ahead. Overlap is decided by
+            what is open, which nobody knows beforehand: only schedules that allow it are planned ahead.
         triggers: by id; a text instead of a trigger says why it can't be read. Absent ones do not exist.
         next_fire: `Trigger.next_us` behind a memo.
     """
     moves: list[Move] = []
     parked: list[Parked] = []
+    later_us: Instant | None = None
     rules_by_policy: dict[int, _Rules] = {}
     next_by_fire: dict[tuple[TriggerId, Instant], Instant | None] = {}  # A burst asks the same again and again.
     for cursor in cursors:
@@ -82,6 +85,10 @@ def plan_tick(
             rules = rules_by_policy.get(cursor.policy_id)
             if rules is None:
                 rules = rules_by_policy[cursor.policy_id] = _rules(cursor.policy_id, now_us)
+            until_us = horizon_us if rules.overlap is OverlapCode.ALLOW else now_us
+            if cursor.due_us > until_us:
+                later_us = cursor.due_us if later_us is None else min(later_us, cursor.due_us)
+                continue
             memo_key = cursor.trigger_id, fire_us
             if memo_key in next_by_fire:
                 next_us = next_by_fire[memo_key]
@@ -90,11 +97,11 @@ def plan_tick(
             next_due_us = next_us
             if next_us is not None and (bound_us := trigger.jitter_us):
                 next_due_us = next_us + jitter_us(bound_us, cursor.schedule_id, next_us)
-            if cursor.due_us >= rules.missed_before_us and (next_due_us is None or next_due_us > horizon_us):
+            if cursor.due_us >= rules.missed_before_us and (next_due_us is None or next_due_us > until_us):
                 fires: tuple[Fire, ...] = (Fire(fire_us, cursor.due_us),)
                 ledger: tuple[LedgerRow, ...] = ()
             else:
-                fires, ledger, next_us, next_due_us = _plan_backlog(cursor, trigger, rules, horizon_us, next_fire)
+                fires, ledger, next_us, next_due_us = _plan_backlog(cursor, trigger, rules, until_us, next_fire)
         except Exception as problem:  # noqa: BLE001 - I7: whatever one row provokes, it does not stop the others
             parked.append(Parked(cursor.schedule_id, cursor.shard, _reason(cursor, problem)))
             continue
@@ -110,7 +117,7 @@ def plan_tick(
                 ledger,
             )
         )
-    return TickPlan(moves=tuple(moves), parked=tuple(parked))
+    return TickPlan(moves=tuple(moves), parked=tuple(parked), later_us=later_us)
 
 
 def _rules(policy_id: int, now_us: Instant) -> _Rules:
