@@ -7,6 +7,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from luciole.testing import contract
 
 HERE = Path(__file__).parent
@@ -38,6 +40,7 @@ def collected() -> dict[str, Counter[str]]:
     return found
 
 
+@pytest.mark.slow  # It starts an interpreter.
 def test_every_store_runs_every_case_equally_often() -> None:
     """A file may run a case several times, on several versions of its database, but then every case."""
     found = collected()

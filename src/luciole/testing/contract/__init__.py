@@ -16,7 +16,10 @@ async def harness():
 ```
 
 or names an async function without arguments that returns a harness:
-`pytest --pyargs luciole.testing.contract --store-harness mypackage.testing:make_harness`.
+
+```sh
+pytest -p luciole.testing.contract.plugin --pyargs luciole.testing.contract --store-harness mypackage.testing:make
+```
 
 No case skips itself, so that equal numbers of cases say that two stores keep the same contract.
 """

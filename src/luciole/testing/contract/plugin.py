@@ -1,4 +1,4 @@
-"""The fixture of the cases when they run from here, as `pytest --pyargs luciole.testing.contract` does."""
+"""The fixture of the cases when they run from here: a plugin with the option that names a store's harness."""
 
 import importlib
 from collections.abc import AsyncIterator
