@@ -145,6 +145,18 @@ async def test_a_declaration_leaves_a_paused_schedule_paused(store: MemoryStore)
     assert (await schedules.find_schedule(store, "default", "often")).state is ScheduleState.PAUSED
 
 
+async def test_an_edit_during_a_pause_records_the_pause_so_far(store: MemoryStore, clock: HandClock) -> None:
+    await schedules.declare(store, [one()])
+    await schedules.pause(store, "default", "often")
+    clock.at_us += 10 * MINUTE
+    await schedules.declare(store, [one(interval="7m")])
+    assert await ledger(store) == [(1, 10, 10, Reason.PAUSED)]  # I4: each fire time of the pause, once.
+    clock.at_us += 10 * MINUTE
+    view = await schedules.resume(store, "default", "often")
+    assert view.state is ScheduleState.ACTIVE
+    assert sum(fires for _, _, fires, _ in await ledger(store)) in {11, 12}
+
+
 async def test_a_deleted_schedule_can_be_declared_anew(store: MemoryStore, clock: HandClock) -> None:
     await schedules.declare(store, [one()])
     await schedules.delete(store, "default", "often")

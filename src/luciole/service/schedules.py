@@ -158,7 +158,7 @@ async def pause(store: Store, namespace: str, name: str, *, reason: str = "") ->
             view.schedule_id,
             ScheduleState.PAUSED,
             reason=reason or None,
-            fire_us=view.fire_us,
+            fire_us=None,
             due_us=None,
             revision=view.revision,
         )
@@ -340,7 +340,7 @@ async def _close_overdue(store: Store, view: ScheduleView, spec: ScheduleSpec, n
 
     With the same trigger the cursor stays, and the misfire policy decides what becomes of them.
     """
-    if view.spec.trigger == spec.trigger or view.state is not ScheduleState.ACTIVE:
+    if view.spec.trigger == spec.trigger or view.state not in {ScheduleState.ACTIVE, ScheduleState.PAUSED}:
         return
     if view.fire_us is None or view.fire_us > now_us:
         return
@@ -349,15 +349,16 @@ async def _close_overdue(store: Store, view: ScheduleView, spec: ScheduleSpec, n
     except LucioleError:
         return  # Nobody can tell its fire times any more (I7); the new definition repairs it.
     fire_us = trigger.next_us(now_us)
+    paused = view.state is ScheduleState.PAUSED
     # I4: what was due and not planned has its outcome before the trigger that named it is gone.
     await store.set_schedule_state(
         view.schedule_id,
-        ScheduleState.ACTIVE,
+        view.state,
         reason=view.reason,
         fire_us=fire_us,
-        due_us=_due_us(trigger, view.schedule_id, fire_us),
+        due_us=None if paused else _due_us(trigger, view.schedule_id, fire_us),
         revision=view.revision,
-        ledger=_missed(trigger, view.fire_us, now_us, Reason.DISABLED),
+        ledger=_missed(trigger, view.fire_us, now_us, Reason.PAUSED if paused else Reason.DISABLED),
     )  # False: a planner was faster, and what it planned has its outcome.
 
 

@@ -300,7 +300,8 @@ class CatalogStore(Protocol):
 
         Happens only while `revision` is the cursor's; False: it moved or is gone, read it again. Every other state
         than ACTIVE withdraws as `put_schedules` does; not started executions that are due stay. ACTIVE without a
-        fire time is EXHAUSTED. The name of a deleted one is free for `put_schedules`.
+        fire time is EXHAUSTED; PAUSED with one moves the cursor there (what was due before is in `ledger`). The name
+        of a deleted one is free for `put_schedules`.
         """
         ...
 

@@ -79,6 +79,8 @@ class MemoryCatalog(MemoryClient):
                 row.due_us = None
                 self._state.withdraw(row, now_us)
                 row.state = state
+                if state is ScheduleState.PAUSED and fire_us is not None:
+                    row.fire_us = fire_us
             row.reason = stored_text(reason, limits.ERROR_TEXT_LENGTH_MAX)
             row.updated_us = now_us
             row.revision += 1

@@ -259,6 +259,8 @@ def _set_state(
         fire_us, due_us = _first(*first, fire_us)
     else:
         fire_us, due_us = yield from _withdraw(group, fire_us, None)
+        if state is ScheduleState.PAUSED and first[0] is not None:
+            fire_us = first[0]
     yield Query("write_schedule_state", {"schedule_id": schedule_id, "state": state.value, "reason": reason})
     yield Query("write_cursor", {"shard": shard, "schedule_id": schedule_id, "fire_us": fire_us, "due_us": due_us})
     yield from add_ledger([(*group, row) for row in ledger])

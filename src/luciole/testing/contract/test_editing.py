@@ -222,6 +222,26 @@ class TestStates(StoreContract):
             LedgerView(first_us=paused.first_us, last_us=paused.last_us, fires=10, reason=Reason.PAUSED)
         ]
 
+    async def test_a_paused_schedule_gets_its_outcomes_before_its_trigger_changes(self, harness: StoreHarness) -> None:
+        a, b = harness.clients
+        cursor = await scheduled(a)
+        await set_state(a, ScheduleState.PAUSED)
+        view = await view_of(b)
+        next_us = cursor.fire_us + 600 * SECOND_US
+        assert await b.set_schedule_state(
+            view.schedule_id,
+            ScheduleState.PAUSED,
+            reason="holidays",
+            fire_us=next_us,
+            due_us=None,
+            revision=view.revision,
+            ledger=[LedgerRow(cursor.fire_us, next_us - 60 * SECOND_US, 10, Reason.PAUSED)],
+        )
+        view = await view_of(a)
+        assert (view.state, view.fire_us, view.due_us) == (ScheduleState.PAUSED, next_us, None)
+        # I4: each of them once.
+        assert [row.fires for row in await ledger_of(a, cursor)] == [10]
+
     async def test_a_state_is_set_only_while_the_cursor_has_not_moved(self, harness: StoreHarness) -> None:
         a, b = harness.clients
         leases = await lease_all(a)
