@@ -107,6 +107,7 @@ def _split(line: int, quota: int, fit: Sequence[int], free: list[int], left: lis
     while rest and open_offers:
         each, extra = divmod(rest, len(open_offers))
         start = turn % len(open_offers)
+        turn += 1
         for position, offer in enumerate(open_offers[start:] + open_offers[:start]):
             part = min(each + (position < extra), free[offer])
             given[offer] += part
