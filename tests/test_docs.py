@@ -13,6 +13,7 @@ from luciole import errors
 from luciole.cli.run import COMMANDS, cli
 from luciole.service.jobs import JOB_OPTIONS
 from luciole.service.requests import REQUEST_OPTIONS
+from luciole.testing import contract
 from tests.cli.processes import PATIENCE_S, luciole
 
 ROOT = Path(__file__).parent.parent
@@ -74,8 +75,16 @@ def test_the_tests_of_the_testing_page_pass(tmp_path: Path) -> None:
     assert "5 passed" in ran.stdout, ran.stdout + ran.stderr
 
 
+@pytest.mark.slow
+def test_the_tests_of_the_stores_page_pass(tmp_path: Path) -> None:
+    assert unpack("docs/stores.md", tmp_path) == ["test_mine.py"]
+    ran = python("-m", "pytest", "-q", "-p", "no:cacheprovider", ".", folder=tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert int(re.findall(r"(\d+) passed", ran.stdout)[0]) > len(contract.__all__)
+
+
 def test_each_block_of_python_has_a_name_and_is_run() -> None:
-    for page in ("README.md", "docs/quickstart.md", "docs/handlers.md", "docs/testing.md"):
+    for page in ("README.md", "docs/quickstart.md", "docs/handlers.md", "docs/testing.md", "docs/stores.md"):
         text = (ROOT / page).read_text(encoding="utf-8")
         assert text.count("```python\n") == len(blocks(page)), page
 
