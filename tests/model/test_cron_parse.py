@@ -202,6 +202,16 @@ def test_text_that_broke_others_is_refused_with_little_work(text: str) -> None:
     assert 0 < len(refusal(text)) < 300
 
 
+def test_a_text_has_a_longest_length() -> None:
+    longest = "0 0 1 1 " + ",".join(["0"] * 124)
+    assert len(longest) == limits.CRON_LENGTH_MAX - 1
+    assert cron(longest + " ") == cron("0 0 1 1 " + ",".join(["0"] * 124))
+    with pytest.raises(
+        InvalidTrigger, match="expression: 257 characters are too many for cron text; write at most 256"
+    ):
+        cron(longest + "  ")
+
+
 def refusal(text: str, seconds: Seconds | None = None) -> str:
     """Why the text is refused, or nothing."""
     try:
