@@ -89,7 +89,7 @@ def test_a_few_random_expressions_fire_as_the_oracle_says(
 
 @pytest.mark.slow
 @given(*RANDOM)
-@settings(max_examples=3_000, deadline=None)
+@settings(max_examples=2_000, deadline=None)
 def test_random_expressions_fire_as_the_oracle_says(
     expression: Expression, place: tuple[str, tuple[int, int]], gap: Gap, fold: Fold
 ) -> None:

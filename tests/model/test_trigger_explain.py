@@ -9,7 +9,7 @@ import pytest
 from luciole import limits
 from luciole.errors import InvalidValue
 from luciole.model.jitter import jitter_us
-from luciole.model.trigger import Trigger, cron, every, once
+from luciole.model.trigger import Trigger, calendar_every, cron, every, once
 
 SECOND_US = 1_000_000
 NOON = datetime(2026, 12, 1, 12, tzinfo=UTC)
@@ -83,3 +83,14 @@ def test_a_number_of_fires_is_bounded(n: object) -> None:
         every("1m").explain(NOON, n)  # type: ignore[arg-type]
     assert len(every("1m").explain(NOON, limits.EXPLAINED_MAX)) == 1_000
     assert once(NOON).explain(NOON, 5) == []
+
+
+def test_a_trigger_reads_as_a_line() -> None:
+    lines = [
+        (cron("30 2 ? * mon", tz="Europe/Berlin"), "30 2 * * MON Europe/Berlin"),
+        (every("1500ms"), "every 1.5 s"),
+        (once(NOON), "once at 2026-12-01 12:00:00+00:00"),
+        (calendar_every(months=1, at="09:00"), "every month at 09:00:00 from 2024-01-01 UTC"),
+        (calendar_every(weeks=2, tz="Asia/Tokyo"), "every 14 days at 00:00:00 from 2024-01-01 Asia/Tokyo"),
+    ]
+    assert [str(trigger) for trigger, _ in lines] == [line for _, line in lines]

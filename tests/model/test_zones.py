@@ -55,7 +55,10 @@ def test_an_offset_is_zoneinfos_in_any_year(name: str, instant_s: int) -> None:
 def test_no_change_is_missed_in_two_centuries(name: str) -> None:
     zone, rules = zone_info(name), zone_rules(name)
     listed = {segment.start_s for segment in rules.segments(second(1880), second(2080))[1:]}
-    found = sum(offset_s(zone, low) != offset_s(zone, low + DAY_S) for low in range(second(1880), second(2080), DAY_S))
+    # No two changes of any zone lie within four days: each shows in a step of its own.
+    step_s = 4 * DAY_S
+    grid = range(second(1880), second(2080), step_s)
+    found = sum(offset_s(zone, low) != offset_s(zone, low + step_s) for low in grid)
     assert found == len(listed)
 
 

@@ -66,8 +66,9 @@ class CalendarWalls:
         }
 
     def __str__(self) -> str:
-        step = f"{self.days} d" if self.days else f"{self.months} months"
-        return f"every {step} at {self._at()}"
+        count, unit = (self.days, "day") if self.days else (self.months, "month")
+        step = unit if count == 1 else f"{count} {unit}s"
+        return f"every {step} at {self._at()} from {self.anchor}"
 
     def _at(self) -> str:
         return f"{self.at_s // 3_600:02}:{self.at_s // 60 % 60:02}:{self.at_s % 60:02}"
