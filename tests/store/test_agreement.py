@@ -2,7 +2,7 @@
 
 from hypothesis import Phase, settings
 
-from luciole.testing.agreement import StoreAgreement
+from luciole.testing.agreement import StoreAgreement, StoreSerializes
 from luciole.testing.contract.harness import MemoryHarness
 from tests.store.sqlite_harness import SqliteHarness
 
@@ -29,3 +29,13 @@ class SqliteAgreesWithMemory(StoreAgreement):
 
 SqliteAgreesWithMemory.TestCase.settings = settings(max_examples=10, stateful_step_count=40, phases=AS_FOUND)
 TestSqliteAgreesWithMemory = SqliteAgreesWithMemory.TestCase
+
+
+class MemorySerializes(StoreSerializes):
+    """The machine with races finds nothing where nothing can overlap."""
+
+    make_right = MemoryHarness.make
+
+
+MemorySerializes.TestCase.settings = settings(max_examples=10, stateful_step_count=40, phases=AS_FOUND)
+TestMemorySerializes = MemorySerializes.TestCase

@@ -37,7 +37,8 @@ class LeaseStore(Protocol):
     async def beat(self, node: NodeInfo, *, node_ttl_us: int) -> Cluster:
         """Record that a node is alive; return everybody alive and every lease.
 
-        Safe to repeat. Nodes unseen for `node_ttl_us` are left out; unseen for ten times as long, deleted.
+        Safe to repeat. Two at one moment may miss each other until their next. Nodes unseen for `node_ttl_us` are
+        left out; unseen for ten times as long, deleted.
 
         Raises:
             StoreCorrupt: lease rows are missing (a partial restore); the message names the repair command.
@@ -244,7 +245,8 @@ class ExecutionStore(Protocol):
 
         Looks at no more than `limit` executions from `after` on and deletes what qualifies, attempts and request
         keys with them. Open ones stay, whatever their age. The call that reaches the shard's end deletes up to
-        `limit` of its ledger rows whose range ended before the instant, in key order.
+        `limit` of its ledger rows whose range ended before the instant, in key order. Two walks at one moment may
+        name the same rows.
 
         Returns:
             The deleted keys, and where to go on: the text of the last key that was looked at (None: the shard's

@@ -8,8 +8,11 @@ class MyStoreAgrees(StoreAgreement):
 
 TestMyStoreAgrees = MyStoreAgrees.TestCase
 ```
+
+`StoreSerializes` is the same machine with two verbs at one moment, for a store whose transactions can overlap.
 """
 
 from luciole.testing.agreement.machine import StoreAgreement
+from luciole.testing.agreement.races import StoreSerializes
 
-__all__ = ["StoreAgreement"]
+__all__ = ["StoreAgreement", "StoreSerializes"]

@@ -9,11 +9,12 @@ from luciole.model.execution import ExecutionState, Origin
 from luciole.model.ids import ExecutionKey, Shard
 from luciole.model.job import EntryFlag, Misfire, Overlap
 from luciole.model.outbox import AttemptOutcome, Delivery, Running, Settlement
-from luciole.model.plan import LedgerRow, Plan
+from luciole.model.plan import DueBatch, LedgerRow, Plan, PlanOutcome
 from luciole.model.schedule import NewSchedule, Policy, Reason, ScheduleSpec, ScheduleState
 from luciole.runtime.extras import require
 from luciole.store.reads import ExecutionFilter, ScheduleFilter
-from luciole.testing.agreement.side import NODE_TTL_US, REQUEST_KEYS, Side, nodes
+from luciole.store.spi import Store
+from luciole.testing.agreement.side import NODE_TTL_US, REQUEST_KEYS, nodes
 from luciole.testing.agreement.two import JOBS, TwoStores
 from luciole.testing.contract.harness import SHARDS
 from luciole.testing.factories import EXECUTOR_A, EXECUTOR_B, OUTCOMES, a_move, a_node, a_request, a_schedule
@@ -51,32 +52,32 @@ class LeaseRules(TwoStores):
 
     @rule(client=clients, node=clients)
     def beat(self, client: int, node: int) -> None:
-        """A heartbeat."""
+        """A heartbeat; two at one moment may miss each other, so that it never races."""
         info = a_node(nodes()[node])
-        self.both(lambda side, _: side.client(client).beat(info, node_ttl_us=NODE_TTL_US))
+        self.both(client, lambda store, _: store.beat(info, node_ttl_us=NODE_TTL_US))
 
     @rule(client=clients, node=clients)
     def leave(self, client: int, node: int) -> None:
         """A node that leaves."""
-        self.both(lambda side, _: side.client(client).leave(nodes()[node]))
+        self.tell(client, lambda store, _: store.leave(nodes()[node]))
 
     @rule(client=clients, node=clients, shards=shard_sets)
     def acquire(self, client: int, node: int, shards: list[Shard]) -> None:
         """A node that takes what is free."""
-        taken = self.both(lambda side, _: side.client(client).acquire_leases(nodes()[node], shards, ttl_us=TTL_US))
+        taken = self.both(client, lambda store, _: store.acquire_leases(nodes()[node], shards, ttl_us=TTL_US))
         self.leases += zip(*taken, strict=True)
 
     @precondition(lambda self: self.leases)
     @rule(client=clients, chosen=st.lists(numbers, min_size=1, max_size=4))
     def renew(self, client: int, chosen: list[int]) -> None:
         """A renewal, of lost leases too."""
-        self.both(lambda side, n: side.client(client).renew_leases(self._leases(chosen, n), ttl_us=TTL_US))
+        self.tell(client, lambda store, n: store.renew_leases(self._leases(chosen, n), ttl_us=TTL_US))
 
     @precondition(lambda self: self.leases)
     @rule(client=clients, chosen=st.lists(numbers, min_size=1, max_size=4))
     def release(self, client: int, chosen: list[int]) -> None:
         """A release, of lost leases too."""
-        self.both(lambda side, n: side.client(client).release_leases(self._leases(chosen, n)))
+        self.tell(client, lambda store, n: store.release_leases(self._leases(chosen, n)))
 
     def _leases(self, chosen: Iterable[int], side: int) -> list[Any]:
         pairs = {pick(self.leases, number)[0].shard: pick(self.leases, number) for number in chosen}
@@ -99,7 +100,7 @@ class PlanRules(LeaseRules):
             for name, overlap in zip(NAMES, Overlap, strict=True)
         ]
         first = self.ids(len(NAMES))
-        self.both(lambda side, _: side.client(0).put_schedules(schedules, first_id=first))
+        self.tell(0, lambda store, _: store.put_schedules(schedules, first_id=first))
         self.acquire(client=0, node=0, shards=[*range(SHARDS)])
         self.read_due(client=0)
 
@@ -107,13 +108,11 @@ class PlanRules(LeaseRules):
     def read_due(self, client: int) -> None:
         """A planner that looks."""
 
-        async def call(side: Side, _: int) -> Any:  # noqa: ANN401 - any verb's answer
-            store = side.client(client)
+        async def call(store: Store, _: int) -> DueBatch:
             batch = await store.due_cursors(range(SHARDS), await store.now_us() + 60 * SECOND_US, limit=100)
-            await side.learn(batch.cursors)
             return replace(batch, cursors=tuple(sorted(batch.cursors, key=lambda cursor: cursor.schedule_id)))
 
-        left, right = self.both(call)
+        left, right = self.both(client, call)
         self.cursors += zip(left.cursors, right.cursors, strict=True)
 
     @precondition(lambda self: self.cursors and self.leases)
@@ -138,11 +137,11 @@ class PlanRules(LeaseRules):
             moves = tuple(_move(pair[side], **shape) for pair in pairs.values())
             return Plan(moves=moves, leases=tuple(leases.values()))
 
-        async def call(side: Side, number: int) -> Any:  # noqa: ANN401 - any verb's answer
-            outcome = await side.client(client).commit_plan(plan_of(number))
+        async def call(store: Store, side: int) -> PlanOutcome:
+            outcome = await store.commit_plan(plan_of(side))
             return replace(outcome, lost=tuple(sorted(outcome.lost)))
 
-        self.both(call)
+        self.tell(client, call)
 
     @precondition(lambda self: self.cursors and self.leases)
     @rule(client=clients, chosen=numbers)
@@ -150,7 +149,7 @@ class PlanRules(LeaseRules):
         """A planner that can't read a schedule."""
         cursor = pick(self.cursors, chosen)[0]
         parked = [(cursor.schedule_id, cursor.shard, "unreadable")]
-        self.both(lambda side, n: side.client(client).park_schedules(self._all_leases(n), parked))
+        self.tell(client, lambda store, n: store.park_schedules(self._all_leases(n), parked))
 
 
 class RunRules(PlanRules):
@@ -161,8 +160,9 @@ class RunRules(PlanRules):
         """Requests, some with a key that exists."""
         first, key_of = self.ids(len(jobs)), (*REQUEST_KEYS, None, None)
         job_ids = [pick(self.job_ids, number) for number in jobs]
-        self.both(
-            lambda side, n: side.client(client).enqueue(
+        self.tell(
+            client,
+            lambda store, n: store.enqueue(
                 [
                     a_request(
                         first + i,
@@ -176,7 +176,7 @@ class RunRules(PlanRules):
                     )
                     for i, pair in enumerate(job_ids)
                 ]
-            )
+            ),
         )
 
     @precondition(lambda self: self.cursors)
@@ -185,8 +185,9 @@ class RunRules(PlanRules):
         """A run of a schedule by hand."""
         number, pair = self.ids(1), pick(self.cursors, chosen)
         fire_us = self.now_us() - age * SECOND_US
-        self.both(
-            lambda side, n: side.client(client).trigger_schedule(
+        self.tell(
+            client,
+            lambda store, n: store.trigger_schedule(
                 a_request(
                     number,
                     pair[n].job_id,
@@ -196,7 +197,7 @@ class RunRules(PlanRules):
                     origin=Origin.MANUAL,
                     key=(*REQUEST_KEYS, None, None, None, None)[key % 6],
                 )
-            )
+            ),
         )
 
     @precondition(lambda self: self.attempts)
@@ -209,7 +210,7 @@ class RunRules(PlanRules):
         """Outcomes, some of them stale or said twice."""
         now_us = self.now_us()
         settlements = [self._settlement(*end, now_us=now_us, due_us=now_us + due) for end in ends]
-        self.both(lambda side, _: side.client(client).settle(settlements))
+        self.tell(client, lambda store, _: store.settle(settlements))
 
     @precondition(lambda self: self.attempts and self.leases)
     @rule(client=clients, chosen=st.lists(numbers, min_size=1, max_size=3), executor=clients)
@@ -217,7 +218,7 @@ class RunRules(PlanRules):
         """Deliveries that must be recorded."""
         now_us = self.now_us()
         deliveries = [Delivery(key, self.attempts[key], EXECUTORS[executor], now_us) for key in self._keys(chosen)]
-        self.both(lambda side, n: side.client(client).record_deliveries(self._all_leases(n), deliveries))
+        self.tell(client, lambda store, n: store.record_deliveries(self._all_leases(n), deliveries))
 
     @precondition(lambda self: self.attempts)
     @rule(client=clients, chosen=st.lists(numbers, min_size=1, max_size=3), executor=clients, old=st.booleans())
@@ -228,27 +229,27 @@ class RunRules(PlanRules):
             Running(key, self.attempts[key] - old, EXECUTORS[executor], now_us, None if old else "half")
             for key in self._keys(chosen)
         ]
-        self.both(lambda side, _: side.client(client).mark_running(marks))
+        self.tell(client, lambda store, _: store.mark_running(marks))
 
     @precondition(lambda self: self.attempts)
     @rule(client=clients, chosen=st.lists(numbers, min_size=1, max_size=3))
     def cancel(self, client: int, chosen: list[int]) -> None:
         """Requests to end."""
         keys = self._keys(chosen)
-        self.both(lambda side, _: side.client(client).request_cancel(keys))
+        self.tell(client, lambda store, _: store.request_cancel(keys))
 
     @precondition(lambda self: self.attempts)
     @rule(client=clients, chosen=st.lists(numbers, min_size=1, max_size=3))
     def unpark(self, client: int, chosen: list[int]) -> None:
         """Repairs."""
         keys = self._keys(chosen)
-        self.both(lambda side, _: side.client(client).unpark(keys))
+        self.tell(client, lambda store, _: store.unpark(keys))
 
     @rule(client=clients, shard=st.integers(0, SHARDS - 1), limit=st.integers(1, 5), age=st.integers(-2, 2))
     def prune(self, client: int, shard: Shard, limit: int, age: int) -> None:
-        """A step of retention from a shard's beginning."""
+        """A step of retention from a shard's beginning; two at one moment may name the same, so that it never races."""
         before_us = self.now_us() - age * SECOND_US
-        self.both(lambda side, _: side.client(client).prune(shard, before_us, after=None, limit=limit))
+        self.both(client, lambda store, _: store.prune(shard, before_us, after=None, limit=limit))
 
     def _keys(self, chosen: Iterable[int]) -> list[ExecutionKey]:
         known = [*self.attempts]
@@ -304,12 +305,12 @@ class CatalogRules(RunRules):
             )
             for name in names
         ]
-        self.both(lambda side, _: side.client(client).put_schedules(schedules, first_id=first, replace=replaces))
+        self.tell(client, lambda store, _: store.put_schedules(schedules, first_id=first, replace=replaces))
 
     @rule(client=clients, name=st.sampled_from(NAMES))
     def view(self, client: int, name: str) -> None:
         """A look at one schedule."""
-        pair = self.both(lambda side, _: side.client(client).get_schedule("default", name))
+        pair = self.both(client, lambda store, _: store.get_schedule("default", name))
         if pair[0] is not None:
             self.views.append(pair)
 
@@ -326,8 +327,9 @@ class CatalogRules(RunRules):
         pair, now_us = pick(self.views, chosen), self.now_us()
         fire_us = None if fire is None else now_us + fire
         ledger = [LedgerRow(now_us - 9 + n, now_us - 9 + n, 1, Reason.PAUSED) for n in range(fires)]
-        self.both(
-            lambda side, n: side.client(client).set_schedule_state(
+        self.tell(
+            client,
+            lambda store, n: store.set_schedule_state(
                 pair[n].schedule_id,
                 state,
                 reason=state.value,
@@ -335,14 +337,14 @@ class CatalogRules(RunRules):
                 due_us=fire_us,
                 revision=pair[n].revision,
                 ledger=ledger,
-            )
+            ),
         )
 
     @rule(client=clients, prefix=st.sampled_from(["s", "t", "", "x"]), offset=offsets_us)
     def reschedule(self, client: int, prefix: str, offset: int) -> None:
         """One instant for a selection."""
         at_us = self.now_us() + offset
-        self.both(lambda side, _: side.client(client).reschedule("default", prefix, at_us))
+        self.tell(client, lambda store, _: store.reschedule("default", prefix, at_us))
 
     @rule(client=clients, states=st.sets(st.sampled_from([*ExecutionState])), limit=st.integers(1, 4))
     def walk(self, client: int, states: set[ExecutionState], limit: int) -> None:
@@ -355,10 +357,10 @@ class CatalogRules(RunRules):
                 if page is None:
                     break
         names = ScheduleFilter(name_prefix="s", limit=limit)
-        self.both(lambda side, _: side.client(client).list_schedules(names))
+        self.tell(client, lambda store, _: store.list_schedules(names))
 
     def _list(self, client: int, query: ExecutionFilter) -> str | None:
-        return cast("str | None", self.both(lambda side, _: side.client(client).list_executions(query))[0].next)
+        return cast("str | None", self.both(client, lambda store, _: store.list_executions(query))[0].next)
 
 
 class StoreAgreement(CatalogRules):

@@ -8,10 +8,14 @@ from typing import Any
 from luciole import limits
 from luciole.errors import LucioleError
 from luciole.model.ids import ExecutionKey, NodeId
+from luciole.model.plan import DueBatch
 from luciole.model.schedule import Cursor, ScheduleState
 from luciole.store.reads import ExecutionFilter, ScheduleFilter
 from luciole.store.spi import Store
 from luciole.testing.contract.harness import StoreHarness
+
+#: A verb with its arguments, for a client of a side: `call(store, 0 or 1)`.
+Call = Callable[[Store, int], Awaitable[Any]]
 
 #: Longer than any case lasts.
 FAR_US = 3_660 * limits.DAY_US
@@ -26,6 +30,7 @@ class Side:
     """One store with the names of the ids that it gave itself."""
 
     harness: StoreHarness
+    number: int  #: 0: left, 1: right
     jobs: dict[int, str] = dataclasses.field(default_factory=dict)  #: by the id that this store gave
     triggers: dict[int, str] = dataclasses.field(default_factory=dict)
 
@@ -33,12 +38,15 @@ class Side:
         """Return one of the two clients."""
         return self.harness.clients[number]
 
-    async def ask(self, call: Callable[["Side", int], Awaitable[Any]], number: int) -> Any:  # noqa: ANN401 - any verb's answer
-        """Return a verb's answer, or the class of the error that it raised."""
+    async def ask(self, client: int, call: Call) -> Any:  # noqa: ANN401 - any verb's answer
+        """Return a verb's answer to one client, or the class of the error that it raised."""
         try:
-            return await call(self, number)
+            answer = await call(self.client(client), self.number)
         except LucioleError as error:
             return type(error)
+        if isinstance(answer, DueBatch):
+            await self.learn(answer.cursors)
+        return answer
 
     async def learn(self, cursors: tuple[Cursor, ...]) -> None:
         """Get to know the triggers of cursors."""

@@ -10,7 +10,7 @@ from luciole.model.job import JobSpec
 from luciole.model.outbox import Entry
 from luciole.runtime.extras import require
 from luciole.store.reads import ExecutionFilter
-from luciole.testing.agreement.side import FAR_US, Side
+from luciole.testing.agreement.side import FAR_US, Call, Side
 from luciole.testing.clock import START_US
 from luciole.testing.contract.harness import StoreHarness
 from luciole.testing.factories import a_job
@@ -48,9 +48,13 @@ class TwoStores(RuleBasedStateMachine):
             self.runner.run(side.harness.close())
         self.runner.close()
 
-    def both(self, call: Callable[[Side, int], Awaitable[Any]]) -> Pair:
-        """Make a call on both sides, `call(side, 0 or 1)`; the plain answers must be equal. Return the answers."""
-        return self.runner.run(self._both(call))
+    def both(self, client: int, call: Call) -> Pair:
+        """Make a call on both sides; the plain answers must be equal. Return the answers."""
+        return self.runner.run(self._both(client, call))
+
+    def tell(self, client: int, call: Call) -> None:
+        """Make a call on both sides whose answers nobody needs, but to be equal."""
+        self.both(client, call)
 
     def ids(self, count: int) -> int:
         """Return the first of ids that no verb has used."""
@@ -69,23 +73,23 @@ class TwoStores(RuleBasedStateMachine):
 
     async def _begin(self) -> tuple[Side, Side]:
         """Make both stores, with clocks that stand still at one instant."""
-        left, right = Side(harness=await type(self).make_left()), Side(harness=await type(self).make_right())
+        kind = type(self)
+        left, right = Side(harness=await kind.make_left(), number=0), Side(harness=await kind.make_right(), number=1)
         for side in (left, right):
             await side.harness.stop_clock(START_US)
             ids = await side.client(0).intern_jobs(JOBS)
             side.jobs = {job_id: job.handler for job_id, job in zip(ids, JOBS, strict=True)}
         return left, right
 
-    async def _both(self, call: Callable[[Side, int], Awaitable[Any]]) -> Pair:
-        answers = []
-        for number, side in enumerate(self.sides):
-            answers.append(await side.ask(call, number))
+    async def _both(self, client: int, call: Call) -> Pair:
+        answers = [await side.ask(client, call) for side in self.sides]
         left, right = (side.plain(answer) for side, answer in zip(self.sides, answers, strict=True))
         assert left == right, f"answers differ:\n left {left}\nright {right}"
-        await self._look()
+        await self.look()
         return answers[0], answers[1]
 
-    async def _look(self) -> None:
+    async def look(self) -> None:
+        """Remember what there is, for the arguments of the rules to come."""
         store = self.sides[0].client(0)
         far_us = await store.now_us() + FAR_US
         ready = await store.ready_entries(range(store.shards), far_us, limit=limits.HELD_MAX)

@@ -1,6 +1,7 @@
 """What the contract suite needs of a store: two racing clients, its clock, and a few ways to break things."""
 
 from collections.abc import Awaitable
+from copy import deepcopy
 from typing import Protocol, TypeVar
 
 from luciole.model.ids import JobId, Shard
@@ -103,6 +104,17 @@ class MemoryHarness:
         first_answer = await first
         await self.advance(between_us)
         return first_answer, await second
+
+    async def fork(self) -> "MemoryHarness":
+        """Return a harness of its own on a copy of the database, at the same instant."""
+        copy = type(self)()
+        for table, rows in vars(self.state).items():
+            if table not in {"lock", "listeners"}:
+                setattr(copy.state, table, deepcopy(rows))
+        copy.clock.shift_wall(self.clock.now_us() - copy.clock.now_us())
+        for client in copy.clients:
+            await client.open()
+        return copy
 
     async def spoil_job(self, job_id: JobId) -> None:
         """Spoil the options of a job."""

@@ -121,11 +121,12 @@ class SqliteDialect:
         self, lane: Lane, script: Callable[ParamsT, Script[ResultT]], *args: ParamsT.args, **kwargs: ParamsT.kwargs
     ) -> ResultT:
         """Run a script in the next group commit."""
+        del lane  # There is one writer for all.
 
         def operation(connection: sqlite3.Connection) -> ResultT:
             return run(script(*args, **kwargs), asker(connection, self._prepared, self._clock.now_us, table=Table()))
 
-        return cast("ResultT", await self._writer.run(operation, is_large=lane is Lane.PLAN))
+        return cast("ResultT", await self._writer.run(operation))
 
     async def read(
         self, lane: Lane, script: Callable[ParamsT, Script[ResultT]], *args: ParamsT.args, **kwargs: ParamsT.kwargs
