@@ -184,7 +184,7 @@ def test_one_bad_row_is_parked_and_the_others_go_on() -> None:
 
 def test_an_early_wake_up_plans_nothing() -> None:
     # I11: a timer with 10 ms left.
-    cursor = a_cursor(NOW_US + 10_000, Policy())
+    cursor = a_cursor(NOW_US + 10_000, Policy(overlap=Overlap.ALLOW))
     assert plan([cursor], {1: every("60s")}) == TickPlan(moves=(), parked=())
     assert len(plan([cursor], {1: every("60s")}, ahead_us=SECOND_US).moves) == 1
 
