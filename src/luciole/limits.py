@@ -88,7 +88,7 @@ LOCAL_FRAMES_MAX: Final = 64
 SQLITE_TRANSACTION_MAX_US: Final = 50 * MS_US
 #: A process that wants to write waits so long for the others, in spread pauses that double.
 SQLITE_BUSY_US: Final = 5 * SECOND_US
-SQLITE_BUSY_TRIES_MAX: Final = 10_000
+SQLITE_BUSY_TRIES_MAX: Final = 2_000
 SQLITE_BUSY_PAUSE_MIN_US: Final = 200
 SQLITE_BUSY_PAUSE_MAX_US: Final = 10 * MS_US
 #: How often somebody who waits for a hint looks whether another process has committed.

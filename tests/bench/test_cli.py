@@ -95,3 +95,14 @@ def test_a_few_enqueues_are_picked_up_once_each(tmp_path: Path) -> None:
 def test_nodes_are_not_started_on_somebody_elses_database() -> None:
     code, lines = call("run", "pickup", "--backend", "postgres", "--dsn", "postgresql://me:hunter2@127.0.0.1/db")
     assert (code, lines[-1][:13]) == (2, "bench: USAGE ")
+
+
+@pytest.mark.slow
+def test_registration_and_idleness_are_measured_and_checked(tmp_path: Path) -> None:
+    code, lines = call("run", "register", "--size", "smoke", "--jobs", "100", "--singles", "5", "--out", str(tmp_path))
+    assert (code, lines[-1]) == (0, "bench: OK 8 checks passed in 1 repeats")
+    assert read_result(tmp_path).repeats[0].figures["changed_again"] == 0
+    options = ("--size", "smoke", "--jobs", "100", "--duration-s", "1", "--out", str(tmp_path))
+    code, lines = call("run", "idle", *options)
+    assert (code, lines[-1]) == (0, "bench: OK 8 checks passed in 1 repeats")
+    assert read_result(tmp_path).repeats[0].figures["core_share"] > 0

@@ -168,6 +168,30 @@ async def test_a_process_over_its_timeout_is_killed_and_another_takes_its_place(
     assert second.result != first.result
 
 
+async def test_a_stuck_thread_does_not_keep_others_from_running() -> None:
+    """Goal: a thread that never returns costs its slot and nothing more. Method: one thread, stuck, and one waiting."""
+    clock = FakeClock()
+    node = ScriptedNode(clock)
+    thread = Thread()
+    registry = a_registry(h=thread.handler, pid=user_code.pid)
+    settings = ExecutorSettings(slots=2, threads=1)
+    async with an_executor(registry, [node], clock=clock, settings=settings):
+        await node.until(lambda: node.credits == 2)
+        await node.deliver(an_attempt("h", number=1, timeout_us=SECOND_US), an_attempt("pid", number=2))
+        await thread.until_started()
+        await clock.advance(SECOND_US)
+        await node.until(lambda: len(node.reports) == 2)
+        await node.deliver(an_attempt("pid", number=3))
+        await node.until(lambda: len(node.reports) == 3)
+        thread.release.set()
+        await node.until(lambda: node.credits == 2)
+    assert {report.key: report.outcome for report in node.reports} == {
+        a_key(1): AttemptOutcome.TIMED_OUT,
+        a_key(2): AttemptOutcome.SUCCEEDED,
+        a_key(3): AttemptOutcome.SUCCEEDED,
+    }
+
+
 async def test_more_attempts_than_threads_wait_their_turn_and_are_handed_back_by_a_drain() -> None:
     clock = FakeClock()
     node = ScriptedNode(clock)

@@ -11,17 +11,21 @@ from luciole.bench.backends import Backend, hide_passwords, make_backend
 from luciole.bench.burst.run import BurstMeasure, CeilingMeasure
 from luciole.bench.burst.spec import BurstSpec
 from luciole.bench.doctor import findings
+from luciole.bench.idle import IdleMeasure, IdleSpec
 from luciole.bench.pickup.measure import PickupMeasure, PickupSpec
 from luciole.bench.profiles import PROFILES, SIZES, Profile, find_profile
+from luciole.bench.register import RegisterOrders
 from luciole.bench.report import summary
 from luciole.bench.result import Result, write_result
-from luciole.bench.run import Run, in_process, perform
+from luciole.bench.run import Run, fresh_place, in_process, perform
 from luciole.bench.verdict import BenchError, Usage, Verdict
 from luciole.model.instant import to_datetime
 from luciole.runtime.clock import SystemClock
 
 _BURST = find_profile("burst")
 _MICRO = find_profile("micro")
+_REGISTER = find_profile("register")
+_IDLE = find_profile("idle")
 _PICKUP = find_profile("pickup")
 _CEILING = find_profile("sql-ceiling")
 
@@ -128,6 +132,49 @@ def burst(**options: Any) -> int:  # noqa: ANN401 - the options above
     requested = {**msgspec.to_builtins(spec), "size": options["size"], **chosen, "backend": options["backend"]}
     measured = perform(_run(_BURST, backend, requested, options), measure, clock=clock)
     return _finish(measured, options["out"])
+
+
+@run.command(help=_REGISTER.question)
+@_shared
+@click.option("--jobs", type=click.IntRange(min=1), help="Schedules in bulk.")
+@click.option("--singles", type=click.IntRange(min=1), help="Schedules one by one.")
+def register(**options: Any) -> int:  # noqa: ANN401 - the options above
+    """Run the register profile; return the exit code."""
+    chosen = _chosen(_REGISTER, options)
+    try:
+        backend = _backend(options)
+    except BenchError as error:
+        return _end(error.verdict, str(error))
+
+    async def measure(result: Result) -> None:
+        for index in range(chosen["repeats"]):
+            async with fresh_place(backend) as place:
+                orders = RegisterOrders(index=index, place=place, jobs=chosen["jobs"], singles=chosen["singles"])
+                told = await in_process("luciole.bench.register", "repeat", **msgspec.to_builtins(orders))
+            result.repeats.append(told)
+            _progress(f"repeat {index + 1}/{chosen['repeats']}: {told.figures['bulk_rate']:,.0f} schedules/s")
+
+    requested = {"size": options["size"], **chosen, "backend": options["backend"]}
+    return _finish(perform(_run(_REGISTER, backend, requested, options), measure, clock=SystemClock()), options["out"])
+
+
+@run.command(help=_IDLE.question)
+@_shared
+@click.option("--jobs", type=click.IntRange(min=1), help="Schedules that are far away.")
+@click.option("--duration-s", type=click.IntRange(1, 3_600), help="Length of the window, in seconds.")
+def idle(**options: Any) -> int:  # noqa: ANN401 - the options above
+    """Run the idle profile; return the exit code."""
+    chosen = _chosen(_IDLE, options)
+    try:
+        backend = _backend(options)
+        _refuse_dsn(options)
+    except BenchError as error:
+        return _end(error.verdict, str(error))
+    clock = SystemClock()
+    spec = IdleSpec(jobs=chosen["jobs"], duration_s=chosen["duration_s"])
+    measure = IdleMeasure(spec, backend, repeats=chosen["repeats"], clock=clock, progress=_progress)
+    requested = {**msgspec.to_builtins(spec), "size": options["size"], **chosen, "backend": options["backend"]}
+    return _finish(perform(_run(_IDLE, backend, requested, options), measure, clock=clock), options["out"])
 
 
 @run.command(help=_PICKUP.question)

@@ -106,12 +106,26 @@ class Cluster:
             await self._clock.sleep(20 * MS_US)
         return process, file.read_text(encoding="utf-8").strip()
 
+    async def start_app(self, app: str) -> ClusterProcess:
+        """Start node, gateway and executor of an app in one process."""
+        self._started += 1
+        return await self._start(f"app {self._started}", "luciole", ("up", app))
+
     async def start_executor(self, app: str, addresses: Sequence[str], *, slots: int = 100) -> ClusterProcess:
         """Start an executor of an app that knows these nodes."""
         self._started += 1
         nodes = [word for address in addresses for word in ("--node", address)]
         arguments = ("executor", app, *nodes, "--slots", str(slots), "--no-declare")
         return await self._start(f"executor {self._started}", "luciole", arguments)
+
+    def check(self) -> None:
+        """Make sure that all of them still run.
+
+        Raises:
+            InvalidRun: one ended by itself.
+        """
+        for process in self._processes:
+            process.check()
 
     def forget(self, process: ClusterProcess) -> None:
         """Let a process be gone: it was killed on purpose."""

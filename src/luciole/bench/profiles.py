@@ -253,7 +253,62 @@ PICKUP = Profile(
     ),
 )
 
-PROFILES: dict[str, Profile] = {profile.name: profile for profile in (BURST, PICKUP, MICRO, SQL_CEILING)}
+REGISTER = Profile(
+    name="register",
+    question="How many schedules are registered a second, in bulk and one by one?",
+    border="From the call of the use case to its answer, triggers evaluated, everything durable; one client.",
+    backends=("sqlite", "postgres"),
+    phases=("single", "bulk", "again", "check"),
+    parameters={
+        "full": {"jobs": 50_000, "singles": 300, "repeats": 5},
+        "ci": {"jobs": 10_000, "singles": 100, "repeats": 2},
+        "smoke": {"jobs": 2_000, "singles": 50, "repeats": 1},
+    },
+    metrics=(
+        MetricSpec(name="bulk_rate", unit="schedules/s", direction="higher", text="new ones, in bulk"),
+        MetricSpec(name="again_rate", unit="schedules/s", direction="higher", text="the same again, nothing changed"),
+        MetricSpec(name="changed_again", unit="schedules", direction="zero", text="written although nothing changed"),
+        MetricSpec(name="bulk_cpu_us", unit="us/schedule", direction="lower", text="CPU time of the client"),
+        MetricSpec(
+            name="single_time",
+            unit="us",
+            direction="lower",
+            text="one alone into a nearly empty store, start to durable (p99)",
+        ),
+    ),
+    invariants=("I9",),
+    limits_of_inference=("24 triggers and one job among all schedules, as apps have.",),
+)
+
+IDLE = Profile(
+    name="idle",
+    question="What does it cost to wait?",
+    border=(
+        "CPU time of all processes and statements of the server while every schedule is at least a day away; an "
+        "executor is connected."
+    ),
+    backends=("sqlite", "postgres"),
+    phases=("idle", "check"),
+    parameters={
+        "full": {"jobs": 100_000, "duration_s": 20, "repeats": 3},
+        "ci": {"jobs": 20_000, "duration_s": 10, "repeats": 1},
+        "smoke": {"jobs": 1_000, "duration_s": 3, "repeats": 1},
+    },
+    metrics=(
+        MetricSpec(name="core_share", unit="cores", direction="lower", text="node, executor and server together"),
+        MetricSpec(name="node_share", unit="cores", direction="lower", text="the node (on SQLite: the whole app)"),
+        MetricSpec(name="executor_share", unit="cores", direction="lower", text="the executor"),
+        MetricSpec(name="server_share", unit="cores", direction="lower", text="the database server"),
+        MetricSpec(name="queries", unit="statements/s", direction="lower", text="as the server counts them"),
+        MetricSpec(name="commits", unit="commits/s", direction="lower", text="as the server counts them"),
+    ),
+    invariants=(),
+    limits_of_inference=("One node and one executor; each further node adds its heartbeat.",),
+)
+
+_ALL = (BURST, REGISTER, PICKUP, IDLE, MICRO, SQL_CEILING)
+
+PROFILES: dict[str, Profile] = {profile.name: profile for profile in _ALL}
 
 
 def find_profile(name: str) -> Profile:

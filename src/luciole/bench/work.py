@@ -12,11 +12,24 @@ from luciole.runtime.extras import require
 _PAGE_BYTES = 8_192
 
 
+#: Without the bench's own questions to the counters, and without transaction control: commits are counted apart.
+_STATEMENTS = """
+SELECT query, sum(calls)::bigint FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid
+WHERE d.datname = current_database() AND query !~ 'pg_stat_'
+AND query !~* '^ *(begin|commit|rollback|start transaction)'
+GROUP BY query
+"""
+
+_SHOWN_MAX = 20
+_SHOWN_CHARACTERS = 200
+
+
 class Work(msgspec.Struct, frozen=True, kw_only=True):
     """Counters at one moment, or the difference of two; None: the server does not say."""
 
     commits: int | None = None
-    statements: int | None = None
+    statements: int | None = None  #: without those that begin and end transactions
+    by_text: dict[str, int] = {}  #: calls of each statement
     log_position: int | None = None  #: bytes of write-ahead log since ever
     images: int | None = None  #: full-page images
 
@@ -36,24 +49,29 @@ async def read_work(place: Place) -> Work:
         import asyncpg  # noqa: PLC0415 - an extra, needed here only
     connection = await connect_postgres(place)
     try:
-        statements = None
+        by_text: dict[str, int] | None = None
         with suppress(asyncpg.PostgresError):
-            statements = await connection.fetchval(
-                "SELECT sum(calls)::bigint FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid "
-                "WHERE d.datname = current_database()"
-            )
+            by_text = dict(await connection.fetch(_STATEMENTS))
         row = await connection.fetchrow(
             "SELECT xact_commit, pg_current_wal_insert_lsn() - '0/0'::pg_lsn AS position, "
             "(SELECT wal_fpi FROM pg_stat_wal) AS images FROM pg_stat_database WHERE datname = current_database()"
         )
         return Work(
             commits=row["xact_commit"],
-            statements=statements,
+            statements=None if by_text is None else sum(by_text.values()),
+            by_text=by_text or {},
             log_position=int(row["position"]),
             images=row["images"],
         )
     finally:
         await connection.close()
+
+
+def statements_between(before: Work, after: Work) -> dict[str, int]:
+    """Return the statements that were called most between two readings, with their calls."""
+    calls = {text: count - before.by_text.get(text, 0) for text, count in after.by_text.items()}
+    most = sorted(calls.items(), key=lambda pair: -pair[1])[:_SHOWN_MAX]
+    return {" ".join(text.split())[:_SHOWN_CHARACTERS]: count for text, count in most if count}
 
 
 async def prepare_counting(place: Place) -> None:

@@ -48,6 +48,15 @@ class Membership:
         self.heard()
         return max(0, begun_us + self.beat_pause_us - self.clock.monotonic_us())
 
+    async def _ask_time(self) -> None:
+        """Take a sample of the store's clock that no commit has aged.
+
+        What a heartbeat brings is as old as its commit took; by so much every enqueue would start late.
+        """
+        sent_us = self.clock.monotonic_us()
+        store_us = await self.store.now_us()
+        self.store_clock.observe(store_us, sent_us=sent_us, received_us=self.clock.monotonic_us())
+
     async def leave(self) -> None:
         """Take this node out, so that nobody waits for its leases to expire."""
         await self.telemetry.timed("leave", self.store.leave(self.node.node_id))
@@ -57,6 +66,7 @@ class Membership:
         sent_us = self.clock.monotonic_us()
         cluster = await self.telemetry.timed("beat", self.store.beat(info, node_ttl_us=self.node_ttl_us))
         self.store_clock.observe(cluster.now_us, sent_us=sent_us, received_us=self.clock.monotonic_us())
+        await self._ask_time()
         known = frozenset(node.node_id for node in self.cluster.nodes) if self.cluster else frozenset()
         alive = frozenset(node.node_id for node in cluster.nodes)
         if alive != known:

@@ -4,18 +4,23 @@ import contextvars
 import threading
 from collections.abc import Sequence
 from queue import SimpleQueue
+from typing import Final
 
 from luciole.executor.attempt import Attempt, Finished, StoreTime
 from luciole.executor.context import enter
 from luciole.executor.inbox import Inbox
 from luciole.executor.outcome import Ended, failure, read_arguments, success
 
+_RUNNING: Final = "running"
+_WRITTEN_OFF: Final = "written off"
+
 
 class ThreadPlace:
     """Runs plain handlers, each in a thread.
 
     The threads are daemons: one that is stuck for ever keeps no process from ending. They start when they are first
-    needed; what finds none idle waits in order.
+    needed; what finds none idle waits in order. One that is stuck in a handler which nobody waits for any more is
+    written off: another takes its place, and it ends with its handler.
 
     Args:
         count: how many there are at most.
@@ -30,33 +35,51 @@ class ThreadPlace:
         self._waiting: SimpleQueue[Attempt | None] = SimpleQueue()
         self._idle = threading.Semaphore(0)
         self._threads = 0
+        self._ending = threading.Lock()
 
     def start(self, attempts: Sequence[Attempt]) -> None:
         """Give each to an idle thread, or to a new one."""
         for attempt in attempts:
             self._waiting.put(attempt)
-            if not self._idle.acquire(blocking=False) and self._threads < self._count:
-                self._threads += 1
-                threading.Thread(target=self._serve, name=f"luciole-handler-{self._threads}", daemon=True).start()
+            self._hire()
 
-    def end(self, attempt: Attempt, *, hard: bool) -> bool:  # noqa: ARG002 - a thread can't be forced
-        """Nothing ends a thread but its own look at `Context.cancelled`."""
-        return attempt.handle is None
+    def end(self, attempt: Attempt, *, hard: bool) -> bool:
+        """Nothing ends a thread but its own look at `Context.cancelled`; with `hard` it is written off."""
+        with self._ending:
+            if attempt.handle is not _RUNNING:
+                return True  # It waits, and will not start; or it has just ended.
+            if hard:
+                attempt.handle = _WRITTEN_OFF
+                self._threads -= 1
+        if hard and not self._waiting.empty():
+            self._hire()
+        return False
 
     def close(self) -> None:
         """Let idle threads end; busy ones end after their handler."""
         for _ in range(self._threads):
             self._waiting.put(None)
 
+    def _hire(self) -> None:
+        if not self._idle.acquire(blocking=False) and self._threads < self._count:
+            self._threads += 1
+            threading.Thread(target=self._serve, name="luciole-handler", daemon=True).start()
+
     def _serve(self) -> None:
         while (attempt := self._waiting.get()) is not None:
             ended = contextvars.Context().run(self._run, attempt)
-            # Idle first: who hears of the end may have the next one at once.
-            self._idle.release()
+            with self._ending:
+                written_off = attempt.handle is _WRITTEN_OFF
+                attempt.handle = None
+            if not written_off:
+                # Idle first: who hears of the end may have the next one at once.
+                self._idle.release()
             self._done.put((attempt, ended, self._time.now_us()))
+            if written_off:
+                return
 
     def _run(self, attempt: Attempt) -> Ended:
-        attempt.handle = threading.current_thread()
+        attempt.handle = _RUNNING
         if attempt.told is not None:
             return attempt.told
         attempt.begin(self._time)

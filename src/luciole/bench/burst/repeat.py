@@ -22,7 +22,7 @@ from luciole.bench.processes import Message, Process, answer_lines, ask_all
 from luciole.bench.result import Phase, Repeat
 from luciole.bench.stores import open_fresh
 from luciole.bench.verdict import InvalidRun
-from luciole.bench.work import prepare_counting, quiesce, read_log, read_work
+from luciole.bench.work import prepare_counting, quiesce, read_log, read_work, statements_between
 from luciole.model.instant import Instant
 from luciole.model.lease import Lease
 from luciole.runtime.chance import new_process_id
@@ -162,6 +162,7 @@ class BurstRepeat:
         written = await self._written() - written
         await self._all("close")  # A server hears the last counts of a connection when it ends.
         after = await read_work(self._place)
+        self._found.actual["statements"] = statements_between(before, after)
         self._found.figures |= burst_figures(
             jobs=self._spec.jobs,
             at_us=at_us,

@@ -16,7 +16,7 @@ WHERE s.namespace = :namespace AND s.name GLOB :prefix || '*';
 SELECT count(*) FROM cursor c WHERE c.due_us < :at_us;
 
 -- name: schedules
--- of: burst
+-- of: burst register
 -- expect: = :jobs
 SELECT count(*) FROM schedule s WHERE s.namespace = :namespace AND s.name GLOB :prefix || '*';
 
@@ -84,7 +84,7 @@ SELECT count(*) FROM schedule s JOIN cursor c ON c.shard = s.shard AND c.schedul
 WHERE s.namespace = :namespace AND s.name GLOB :prefix || '*' AND c.revision <> :revision + 1;
 
 -- name: open_entries
--- of: burst enqueue
+-- of: burst enqueue register
 -- expect: = 0
 SELECT count(*) FROM entry;
 
@@ -113,7 +113,7 @@ WHERE a.schedule_id <> 0 AND b.created_us < coalesce(a.finished_us, b.created_us
 SELECT count(*) FROM execution e JOIN schedule s ON s.schedule_id = e.schedule_id WHERE s.shard <> e.shard;
 
 -- name: lease_rows
--- of: burst enqueue
+-- of: burst enqueue register
 -- expect: = :shards
 SELECT count(*) FROM lease;
 
@@ -124,12 +124,12 @@ SELECT count(*) FROM lease;
 SELECT sum(fence) FROM lease;
 
 -- name: leases_left
--- of: burst enqueue
+-- of: burst enqueue register
 -- expect: = 0
 SELECT count(*) FROM lease WHERE holder IS NOT NULL;
 
 -- name: nodes_left
--- of: burst enqueue
+-- of: burst enqueue register
 -- expect: = 0
 SELECT count(*) FROM node;
 
@@ -143,3 +143,20 @@ SELECT count(*) FROM execution e WHERE e.schedule_id = 0 AND e.part < 0;
 -- of: enqueue
 -- expect: = :jobs
 SELECT count(*) FROM execution e WHERE e.schedule_id = 0 AND e.state = 10;
+
+-- name: schedules_at_all
+-- of: register
+-- expect: = :all
+SELECT count(*) FROM schedule s;
+
+-- A schedule without a cursor would never fire, one whose cursor is due already would fire at once.
+-- name: cursors_far_away
+-- of: register
+-- expect: = :all
+SELECT count(*) FROM schedule s JOIN cursor c ON c.shard = s.shard AND c.schedule_id = s.schedule_id
+WHERE c.due_us >= s.created_us + 86400000000 AND c.fire_us = c.due_us;
+
+-- name: executions_at_all
+-- of: register
+-- expect: = 0
+SELECT count(*) FROM execution e;

@@ -42,7 +42,7 @@ _LANES = {
 }
 
 #: Purposes whose statements find all that they touch by key.
-_HOT = frozenset({Lane.PLAN, Lane.SETTLE})
+_HOT = frozenset({Lane.LEASE, Lane.PLAN, Lane.SETTLE, Lane.ENQUEUE})
 
 
 @cache

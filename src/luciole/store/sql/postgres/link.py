@@ -110,7 +110,9 @@ class Link:
         for index, values in prepared.calls(query):
             statement = ready.get(index)
             if statement is None:  # Each when it is first needed: it may speak of what the one before it made.
-                statement = ready[index] = await self.raw.prepare(prepared.commands[index].text)
+                # By name: an unnamed one would be parsed and planned again for each execution.
+                text, name = prepared.commands[index].text, f"{query.name}_{index}"
+                statement = ready[index] = await self.raw.prepare(text, name=name)
             answer.extend(await statement.fetch(*values))
         return answer
 

@@ -121,12 +121,11 @@ class SqliteDialect:
         self, lane: Lane, script: Callable[ParamsT, Script[ResultT]], *args: ParamsT.args, **kwargs: ParamsT.kwargs
     ) -> ResultT:
         """Run a script in the next group commit."""
-        del lane  # There is one writer for all.
 
         def operation(connection: sqlite3.Connection) -> ResultT:
             return run(script(*args, **kwargs), asker(connection, self._prepared, self._clock.now_us, table=Table()))
 
-        return cast("ResultT", await self._writer.run(operation))
+        return cast("ResultT", await self._writer.run(operation, is_large=lane is Lane.PLAN))
 
     async def read(
         self, lane: Lane, script: Callable[ParamsT, Script[ResultT]], *args: ParamsT.args, **kwargs: ParamsT.kwargs

@@ -19,6 +19,7 @@ from luciole.store.sql.sqlite.group import CommitFailed, Operation, Outcome, com
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     operation: Operation
+    is_large: bool
     done: "asyncio.Future[Any]"
 
 
@@ -70,15 +71,17 @@ class Writer:
             await asyncio.get_running_loop().run_in_executor(thread, self._disconnect)
             thread.shutdown()
 
-    async def run(self, operation: Operation) -> Any:  # noqa: ANN401 - it returns what the operation returns
+    async def run(self, operation: Operation, *, is_large: bool = False) -> Any:  # noqa: ANN401 - the operation's result
         """Run an operation in a transaction; return its result once that is durable (I9).
 
-        Who is cancelled while waiting can't know what became of the operation, as with a broken connection.
+        Who is cancelled while waiting can't know what became of the operation, as with a broken connection. A large
+        operation ends its group: two of them in one commit would save no time, and their callers would then
+        compute at the same time instead of one computing while the other commits.
         """
         if self._thread is None:
             raise StoreUnavailable(f"{self._path}: the store is not open; call `open` first")
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(operation, loop.create_future())
+        waiting = _Waiting(operation, is_large, loop.create_future())
         self._queue.append(waiting)
         # No wake-up is lost: the drain looks at the queue and ends within one step of the loop.
         if self._draining is None:
@@ -92,8 +95,7 @@ class Writer:
     async def _drain(self) -> None:
         try:
             while self._queue:
-                group = [waiting for waiting in self._queue if not waiting.done.done()]
-                self._queue.clear()
+                group = self._take()
                 outcomes = await self._commit([waiting.operation for waiting in group])
                 undone = []
                 for waiting, outcome in zip(group, outcomes, strict=True):
@@ -104,6 +106,13 @@ class Writer:
                 self._queue[:0] = undone
         finally:
             self._draining = None
+
+    def _take(self) -> list[_Waiting]:
+        """Take the next group from the queue; who gave up waiting is left out."""
+        end = next((place for place, waiting in enumerate(self._queue, 1) if waiting.is_large), len(self._queue))
+        group = [waiting for waiting in self._queue[:end] if not waiting.done.done()]
+        del self._queue[:end]
+        return group
 
     async def _commit(self, operations: Sequence[Operation]) -> Sequence[Outcome | None]:
         if not operations:
