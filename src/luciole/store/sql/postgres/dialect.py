@@ -32,7 +32,7 @@ _CREATE_TABLE = re.compile(r"CREATE TABLE (\w+)")
 _PACKAGE = "luciole.store.sql.postgres"
 
 #: How many connections each purpose has, and after how long one that says nothing is given up.
-_LANES = {
+LANES = {
     Lane.LEASE: (1, limits.POSTGRES_LEASE_COMMAND_US),
     Lane.PLAN: (limits.POSTGRES_PLAN_CONNECTIONS_MAX, limits.POSTGRES_HOT_COMMAND_US),
     Lane.SETTLE: (limits.POSTGRES_SETTLE_CONNECTIONS_MAX, limits.POSTGRES_HOT_COMMAND_US),
@@ -92,7 +92,7 @@ class PostgresDialect:
         self._before_commit = before_commit
         self._now_us = SHIFTED_NOW_US if clock_can_shift else NOW_US
         self._prepared = _prepare(self._now_us)
-        self._pools = {lane: Pool(partial(self._open, lane), most) for lane, (most, _) in _LANES.items()}
+        self._pools = {lane: Pool(partial(self._open, lane), most) for lane, (most, _) in LANES.items()}
         self._listener = Listener(partial(connect, self._place, {}), clock=clock, chance=chance, channel=schema)
         self._under_way: set[asyncio.Task[Any]] = set()
 
@@ -208,7 +208,7 @@ class PostgresDialect:
     async def _lend(self, lane: Lane) -> AsyncIterator[Link]:
         """Lend a connection of a lane, and give it up when it says nothing for too long."""
         async with self._pools[lane].link() as link:
-            watchdog = asyncio.get_running_loop().call_later(_LANES[lane][1] / limits.SECOND_US, link.drop)
+            watchdog = asyncio.get_running_loop().call_later(LANES[lane][1] / limits.SECOND_US, link.drop)
             try:
                 yield link
             finally:

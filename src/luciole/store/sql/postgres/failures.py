@@ -15,8 +15,8 @@ from luciole.runtime.extras import require
 with require("postgres"):
     import asyncpg
 
-#: Lost a race, or waited too long for a lock: nothing was written, and the same transaction may win next time.
-CONFLICTS = frozenset({"40001", "40P01", "55P03"})
+#: Lost a race: nothing was written, and the same transaction may win at once.
+CONFLICTS = frozenset({"40001", "40P01"})
 
 _DISK_FULL = "53100"
 #: Broken by what was sent: text that can't be kept, a number out of range, something too long for a column.
