@@ -20,7 +20,7 @@ from luciole.store.sql.overlap import Made, Open, flags_under, open_of_row
 from luciole.store.sql.script import Query, Script
 
 #: A plain move as `write_moves` takes it; `judge_moves` takes all but the job.
-_MoveRow: TypeAlias = tuple[
+MoveRow: TypeAlias = tuple[
     Shard, ScheduleId, Instant, int, Instant, Instant, Instant, Instant | None, int, int, int, int, int
 ]
 
@@ -38,37 +38,66 @@ class _Decided:
     lost: list[ScheduleId] = field(default_factory=list)
 
 
-def commit_plan(plan: Plan) -> Script[PlanOutcome]:
-    """Make one chunk durable; see `PlanStore.commit_plan`."""
+@dataclass(slots=True)
+class Written:
+    """What one chunk's transaction did, in the script's own terms."""
+
+    refused: frozenset[Shard]
+    plain: Sequence[MoveRow]  #: those that stand in shards that are held
+    left: set[ScheduleId]  #: plain ones that could not be written as they were
+    decided: _Decided
+
+
+def plain_rows(plan: Plan) -> list[MoveRow]:
+    """Return the plain moves of a chunk as rows, in key order. Pure: it takes no part of the transaction's time."""
+    return sorted([_move_row(move) for move in plan.moves if len(move.fires) == 1 and not move.ledger])
+
+
+def commit_plan(plan: Plan, rows: Sequence[MoveRow]) -> Script[Written]:
+    """Make one chunk durable; see `PlanStore.commit_plan`.
+
+    Args:
+        plan: the chunk.
+        rows: its `plain_rows`.
+    """
     # I2: one transaction; cursor, executions and entries of a schedule commit together.
     held = yield from check_fences(plan.leases)
     moves: Sequence[Move] = plan.moves
     refused = frozenset({move.cursor.shard for move in moves} - held)
     if refused:  # I3: nothing of these shards is written.
         moves = [move for move in moves if move.cursor.shard not in refused]
-    rows = sorted(_move_row(move) for move in moves if len(move.fires) == 1 and not move.ledger)
+        rows = [row for row in rows if row[0] not in refused]
     left = yield from _write_plain(rows)
     if len(rows) == len(moves) and not left:
-        entries = _entries(moves)
-        return PlanOutcome(entries=entries, created=len(rows), skipped=0, refused=refused)
+        return Written(refused=refused, plain=rows, left=left, decided=_Decided())
     written = {row[1] for row in rows} - left
     decided = yield from _write_decided([move for move in moves if move.cursor.schedule_id not in written])
-    planned: list[Entry] = []
-    for move in moves:
-        if move.cursor.schedule_id in written:
-            planned += _entries((move,))
-        else:
-            planned += decided.entries.get(move.cursor.schedule_id, ())
+    return Written(refused=refused, plain=rows, left=left, decided=decided)
+
+
+def plan_outcome(plan: Plan, written: Written) -> PlanOutcome:
+    """Return what the caller is told of a chunk. Pure."""
+    decided = written.decided
+    if len(written.plain) == len(plan.moves) and not written.left:
+        planned = _entries(plan.moves)
+    else:
+        ids = {row[1] for row in written.plain} - written.left
+        planned = []
+        for move in plan.moves:
+            if move.cursor.schedule_id in ids:
+                planned += _entries((move,))
+            else:
+                planned += decided.entries.get(move.cursor.schedule_id, ())
     return PlanOutcome(
         entries=tuple(planned),
-        created=len(written) + decided.created,
+        created=len(written.plain) - len(written.left) + decided.created,
         skipped=decided.skipped,
         lost=tuple(decided.lost),
-        refused=refused,
+        refused=written.refused,
     )
 
 
-def _move_row(move: Move) -> _MoveRow:
+def _move_row(move: Move) -> MoveRow:
     cursor, fires, next_fire_us, next_due_us, overlap, priority, flags, _, ready = move
     fire_us, due_us = fires[0]
     if next_fire_us is None:
@@ -93,7 +122,7 @@ def _move_row(move: Move) -> _MoveRow:
     )
 
 
-def _entries(moves: Iterable[Move]) -> tuple[Entry, ...]:
+def _entries(moves: Iterable[Move]) -> list[Entry]:
     """Return the entries to hold in memory of plain moves that were written."""
     entries = []
     for cursor, fires, _, _, overlap, priority, flags, _, ready in moves:
@@ -103,10 +132,10 @@ def _entries(moves: Iterable[Move]) -> tuple[Entry, ...]:
             if overlap >= OverlapCode.QUEUE_ONE:
                 flags = flags_under(overlap, flags)  # noqa: PLW2901 - the entry's, from here on
             entries.append(Entry(key, due_us, priority, 1, 0, cursor.job_id, flags))
-    return tuple(entries)
+    return entries
 
 
-def _write_plain(rows: Sequence[_MoveRow]) -> Script[set[ScheduleId]]:
+def _write_plain(rows: Sequence[MoveRow]) -> Script[set[ScheduleId]]:
     """Write plain moves; return the schedules of those that were left alone."""
     unfit = {row[0] for row in (yield Query("judge_moves", rows=rows))}
     if unfit:

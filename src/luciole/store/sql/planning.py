@@ -15,7 +15,7 @@ from luciole.model.schedule import Cursor
 from luciole.store.bounds import check_batch, check_limit, check_plan, check_shards, stored_text
 from luciole.store.sql.dialect import Lane, Role
 from luciole.store.sql.leases import check_fences
-from luciole.store.sql.moves import commit_plan
+from luciole.store.sql.moves import commit_plan, plain_rows, plan_outcome
 from luciole.store.sql.script import Query, Row, Script
 
 
@@ -42,7 +42,7 @@ class SqlPlans(Role):
     async def commit_plan(self, plan: Plan) -> PlanOutcome:
         """Make one chunk durable: executions, outbox entries, ledger rows and moved cursors."""
         check_plan(plan, limits.PLAN_BATCH_MAX)
-        outcome = await self._db.write(Lane.PLAN, commit_plan, plan)
+        outcome = plan_outcome(plan, await self._db.write(Lane.PLAN, commit_plan, plan, plain_rows(plan)))
         if outcome.created > len(outcome.entries):
             self._db.hint(frozenset(lease.shard for lease in plan.leases))
         return outcome

@@ -157,7 +157,7 @@ def verbs(due: list[Cursor]) -> dict[str, Script[object]]:
     return {
         "due_cursors": planning.due_cursors(range(32), START_US, 200),
         "ready_entries": outbox.ready_entries(range(32), START_US, 100),
-        "commit_plan": moves.commit_plan(plan),
+        "commit_plan": moves.commit_plan(plan, moves.plain_rows(plan)),
         "settle": settling.settle([a_settlement(key) for key in keys]),
     }
 
