@@ -1,6 +1,6 @@
 """How runs end."""
 
-from luciole.bench.result import Check, Repeat, Result, outcome
+from luciole.bench.result import Check, MetricSpec, Repeat, Result, metric, outcome
 from luciole.bench.run import judged
 from luciole.bench.verdict import BackendUnavailable, InvalidRun, NotReadable, Usage, Verdict, worst
 
@@ -55,6 +55,15 @@ def test_a_share_over_the_ceiling_says_that_the_ceiling_was_measured_badly() -> 
 
 def test_a_repeat_that_says_why_it_can_not_be_trusted_is_invalid() -> None:
     assert judged(result(Repeat(index=0, checks=[check(passed=True)], invalid=["late"]))) == (Verdict.INVALID, "late")
+
+
+def test_a_count_that_must_be_zero_and_is_not_misses_the_objective() -> None:
+    measured = result(Repeat(index=0, checks=[check(passed=True)]))
+    spec = MetricSpec(name="changed_again", unit="schedules", direction="zero", text="?")
+    measured.metrics = [metric(spec, [0.0, 0.0])]
+    assert judged(measured)[0] is Verdict.OK
+    measured.metrics = [metric(spec, [0.0, 1.0])]
+    assert judged(measured) == (Verdict.OBJECTIVE_MISSED, "what must be zero is not: changed_again is 1")
 
 
 def test_what_was_not_checked_is_never_ok() -> None:

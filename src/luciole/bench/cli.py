@@ -10,6 +10,7 @@ import msgspec
 from luciole.bench.backends import Backend, hide_passwords, make_backend
 from luciole.bench.burst.run import BurstMeasure, CeilingMeasure
 from luciole.bench.burst.spec import BurstSpec
+from luciole.bench.chaos.measure import ChaosMeasure, ChaosSpec
 from luciole.bench.doctor import findings
 from luciole.bench.idle import IdleMeasure, IdleSpec
 from luciole.bench.pickup.measure import PickupMeasure, PickupSpec
@@ -23,6 +24,7 @@ from luciole.model.instant import to_datetime
 from luciole.runtime.clock import SystemClock
 
 _BURST = find_profile("burst")
+_CHAOS = find_profile("chaos")
 _MICRO = find_profile("micro")
 _REGISTER = find_profile("register")
 _IDLE = find_profile("idle")
@@ -40,8 +42,8 @@ _OUT = click.option(
 def bench() -> None:
     """Measure speed and correctness on this machine, on the product's own code path.
 
-    Exit codes: 0 ok, 2 usage, 3 correctness violated (the figures are void), 6 run invalid, 8 backend unavailable. The
-    last line of the output is `bench: VERDICT`; `result.json` is written on failure too.
+    Exit codes: 0 ok, 2 usage, 3 correctness violated (the figures are void), 6 run invalid, 7 objective not met, 8
+    backend unavailable. The last line of the output is `bench: VERDICT`; `result.json` is written on failure too.
     """
 
 
@@ -194,6 +196,29 @@ def pickup(**options: Any) -> int:  # noqa: ANN401 - the options above
     measure = PickupMeasure(spec, backend, repeats=chosen["repeats"], clock=clock, progress=_progress)
     requested = {**msgspec.to_builtins(spec), "size": options["size"], **chosen, "backend": options["backend"]}
     return _finish(perform(_run(_PICKUP, backend, requested, options), measure, clock=clock), options["out"])
+
+
+@run.command(help=_CHAOS.question)
+@_shared
+@click.option("--rate", type=click.IntRange(32, 5_000), help="Fires a second.")
+@click.option("--node-kills", type=click.IntRange(min=0), help="SIGKILLs of nodes.")
+@click.option("--executor-kills", type=click.IntRange(min=0), help="SIGKILLs of executors.")
+@click.option("--freezes", type=click.IntRange(min=0), help="SIGSTOPs of nodes for three leases, of each kind.")
+def chaos(**options: Any) -> int:  # noqa: ANN401 - the options above
+    """Run the chaos profile; return the exit code."""
+    chosen = _chosen(_CHAOS, options)
+    try:
+        backend = _backend(options)
+        _refuse_dsn(options)
+        if backend.name != "postgres":
+            raise Usage("--backend: the nodes of this profile share a server; choose postgres")
+    except BenchError as error:
+        return _end(error.verdict, str(error))
+    clock = SystemClock()
+    spec = msgspec.convert({name: chosen[name] for name in chosen if name != "repeats"}, ChaosSpec)
+    measure = ChaosMeasure(spec, backend, repeats=chosen["repeats"], clock=clock, progress=_progress)
+    requested = {**msgspec.to_builtins(spec), "size": options["size"], **chosen, "backend": options["backend"]}
+    return _finish(perform(_run(_CHAOS, backend, requested, options), measure, clock=clock), options["out"])
 
 
 @run.command(help=_MICRO.question)

@@ -104,7 +104,7 @@ class LeaseHolder:
                 continue  # Forgotten while the renewal was under way: it stays forgotten.
             if lease.shard in kept:
                 self._held[lease.shard] = _Hold(kept[lease.shard], deadline_us)
-            else:
+            elif not self.ignore_deadline:
                 self.forget((lease.shard,))
 
     async def _balance(self, cluster: Cluster) -> None:

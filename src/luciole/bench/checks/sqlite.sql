@@ -16,7 +16,7 @@ WHERE s.namespace = :namespace AND s.name GLOB :prefix || '*';
 SELECT count(*) FROM cursor c WHERE c.due_us < :at_us;
 
 -- name: schedules
--- of: burst register
+-- of: burst register chaos
 -- expect: = :jobs
 SELECT count(*) FROM schedule s WHERE s.namespace = :namespace AND s.name GLOB :prefix || '*';
 
@@ -39,13 +39,13 @@ SELECT count(*) FROM schedule s JOIN execution e ON e.shard = s.shard AND e.sche
 WHERE s.namespace = :namespace AND s.name GLOB :prefix || '*' AND e.state = 10;
 
 -- name: executions_not_terminal
--- of: burst enqueue
+-- of: burst enqueue chaos
 -- expect: = 0
 SELECT count(*) FROM execution e WHERE e.state < 10;
 
 -- One fire time of one schedule, two executions.
 -- name: doubles
--- of: burst enqueue
+-- of: burst enqueue chaos
 -- expect: = 0
 SELECT count(*) FROM (
     SELECT e.schedule_id, e.fire_us FROM execution e WHERE e.part >= 0
@@ -84,7 +84,7 @@ SELECT count(*) FROM schedule s JOIN cursor c ON c.shard = s.shard AND c.schedul
 WHERE s.namespace = :namespace AND s.name GLOB :prefix || '*' AND c.revision <> :revision + 1;
 
 -- name: open_entries
--- of: burst enqueue register
+-- of: burst enqueue register chaos
 -- expect: = 0
 SELECT count(*) FROM entry;
 
@@ -100,20 +100,25 @@ SELECT (SELECT count(*) FROM execution e WHERE e.attempt <> 1) + (SELECT count(*
 -- expect: = 0
 SELECT count(*) FROM execution e WHERE e.fire_us = :at_us AND e.created_us < :at_us;
 
+-- An execution of a schedule that began while an earlier one had not ended.
 -- name: overlaps
--- of: burst enqueue
+-- of: burst enqueue chaos
 -- expect: = 0
-SELECT count(*) FROM execution a JOIN execution b
-ON b.shard = a.shard AND b.schedule_id = a.schedule_id AND (b.fire_us > a.fire_us OR (b.fire_us = a.fire_us AND b.part > a.part))
-WHERE a.schedule_id <> 0 AND b.created_us < coalesce(a.finished_us, b.created_us + 1);
+SELECT count(*) FROM (
+    SELECT e.created_us, max(coalesce(e.finished_us, 9000000000000000)) OVER (
+        PARTITION BY e.shard, e.schedule_id ORDER BY e.created_us, e.fire_us, e.part
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS busy_until_us
+    FROM execution e WHERE e.schedule_id <> 0
+) run WHERE run.created_us < run.busy_until_us;
 
 -- name: executions_in_a_wrong_shard
--- of: burst enqueue
+-- of: burst enqueue chaos
 -- expect: = 0
 SELECT count(*) FROM execution e JOIN schedule s ON s.schedule_id = e.schedule_id WHERE s.shard <> e.shard;
 
 -- name: lease_rows
--- of: burst enqueue register
+-- of: burst enqueue register chaos
 -- expect: = :shards
 SELECT count(*) FROM lease;
 
@@ -124,7 +129,7 @@ SELECT count(*) FROM lease;
 SELECT sum(fence) FROM lease;
 
 -- name: leases_left
--- of: burst enqueue register
+-- of: burst enqueue register chaos
 -- expect: = 0
 SELECT count(*) FROM lease WHERE holder IS NOT NULL;
 
@@ -160,3 +165,38 @@ WHERE c.due_us >= s.created_us + 86400000000 AND c.fire_us = c.due_us;
 -- of: register
 -- expect: = 0
 SELECT count(*) FROM execution e;
+
+-- name: executions_not_succeeded
+-- of: chaos
+-- expect: = 0
+SELECT count(*) FROM execution e WHERE e.state <> 10;
+
+-- An attempt follows only one that is recorded as failed or lost.
+-- name: attempts_without_a_recorded_end
+-- of: chaos
+-- expect: = 0
+SELECT count(*) FROM execution e WHERE e.attempt - 1 <> (
+    SELECT count(*) FROM attempt a WHERE a.shard = e.shard AND a.schedule_id = e.schedule_id
+    AND a.fire_us = e.fire_us AND a.part = e.part AND a.attempt < e.attempt
+);
+
+-- Every fire time up to the cursor is an execution or stands in the ledger, and the first is the first of all.
+-- name: schedules_with_lost_fire_times
+-- of: chaos
+-- expect: = 0
+SELECT count(*) FROM (
+    SELECT c.fire_us AS next_us,
+        (SELECT count(*) FROM execution e WHERE e.shard = s.shard AND e.schedule_id = s.schedule_id AND e.part = 0)
+            AS fired,
+        (SELECT coalesce(sum(l.fires), 0) FROM ledger l WHERE l.shard = s.shard AND l.schedule_id = s.schedule_id)
+            AS skipped,
+        min(
+            (SELECT min(e.fire_us) FROM execution e WHERE e.shard = s.shard AND e.schedule_id = s.schedule_id),
+            (SELECT coalesce(min(l.first_us), 9000000000000000) FROM ledger l
+                WHERE l.shard = s.shard AND l.schedule_id = s.schedule_id)
+        ) AS first_us
+    FROM schedule s JOIN cursor c ON c.shard = s.shard AND c.schedule_id = s.schedule_id
+    WHERE s.namespace = :namespace AND s.name GLOB :prefix || '*'
+) one
+WHERE one.first_us IS NULL OR one.first_us >= :start_us + :period_us
+OR (one.next_us - one.first_us) <> (one.fired + one.skipped) * :period_us;
