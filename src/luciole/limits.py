@@ -43,6 +43,10 @@ CONNECT_TIMEOUT_US: Final = 5 * SECOND_US
 #: Threads and processes that one executor starts for its handlers.
 THREADS_MAX: Final = 1_024
 PROCESSES_MAX: Final = 1_024
+#: What a process gets to end after it has closed its pipe.
+PROCESS_EXIT_GRACE_US: Final = 1 * SECOND_US
+#: Starts of a process that fail in a row before what waits for one fails.
+PROCESS_STARTS_MAX: Final = 5
 
 CRON_LENGTH_MAX: Final = 256
 #: The canonical text of a trigger: an expression with its zone, bounds and policies.

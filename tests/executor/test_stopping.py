@@ -311,6 +311,39 @@ async def test_what_a_handler_prints_does_not_disturb_its_process() -> None:
         assert (await node.run(an_attempt("prints", run_in=RunIn.PROCESS))).result == b'"printed"'
 
 
+async def test_log_lines_of_a_process_name_their_execution(capfd: pytest.CaptureFixture[str]) -> None:
+    clock = FakeClock()
+    async with running(a_registry(logs=user_code.logs), clock) as (node, _):
+        await node.run(an_attempt("logs", attempt=3, run_in=RunIn.PROCESS))
+    assert f"WARNING user [{a_key().text()} #3]: from a handler" in capfd.readouterr().err
+
+
+async def test_a_run_fails_when_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FakeClock()
+    monkeypatch.setattr(sys, "executable", str(ROOT / "no-such-python"))
+    async with running(a_registry(pid=user_code.pid), clock) as (node, _):
+        await node.deliver(an_attempt("pid", run_in=RunIn.PROCESS))
+        while not node.reports:
+            await clock.advance(SECOND_US)
+        report = await node.next_report()
+    assert (report.outcome, report.retryable) == (AttemptOutcome.FAILED, True)
+    assert report.error is not None
+    assert report.error.startswith("no process for handlers could be started: ")
+
+
+async def test_a_run_fails_when_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    clock = FakeClock()
+    async with running(a_registry(pid=user_code.pid), clock) as (node, _):
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            report = await node.run(an_attempt("pid", number=1))
+        assert (await node.run(an_attempt("pid", number=2))).outcome is AttemptOutcome.SUCCEEDED
+    assert report.error == "no thread for handlers could be started: can't start new thread"
+
+
 async def test_a_drain_finishes_what_runs_and_takes_nothing_new() -> None:
     """Fault 29: every held attempt gets an outcome before the executor is gone."""
     clock = FakeClock()

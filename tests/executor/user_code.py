@@ -3,7 +3,6 @@
 import logging
 import os
 import signal
-import time
 from dataclasses import dataclass
 
 from luciole.executor.context import RetryLater, Stop, current
@@ -87,5 +86,5 @@ def prints() -> str:
     return "printed"
 
 
-def cpu_seconds() -> float:
-    return time.process_time()
+def logs() -> None:
+    log.warning("from a handler")

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import signal
-import sys
 from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
 from types import FrameType
@@ -27,26 +26,12 @@ def serve(service: Service) -> None:
 
 def set_up_logging(*, verbose: bool) -> None:
     """Send log lines to stderr, each with its execution where a handler wrote it."""
-    from luciole.executor.context import ExecutionFilter  # noqa: PLC0415 - `--help` needs no executor
+    from luciole.executor.log_lines import log_to_stderr  # noqa: PLC0415 - `--help` needs no executor
 
-    handler = logging.StreamHandler(sys.stderr)
-    handler.addFilter(ExecutionFilter())
-    handler.setFormatter(_Lines("%(asctime)s %(levelname)-7s %(name)s%(where)s: %(message)s"))
-    logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler], force=True)
-    logging.getLogger("asyncio").setLevel(logging.WARNING)
+    log_to_stderr(logging.DEBUG if verbose else logging.INFO)
 
 
 verbose_option = click.option("-v", "--verbose", is_flag=True, help="Log what each loop decides.")
-
-
-class _Lines(logging.Formatter):
-    """Names the execution and the attempt of lines that a handler wrote."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return one line."""
-        execution_id, attempt = getattr(record, "execution_id", "-"), getattr(record, "attempt", 0)
-        record.where = f" [{execution_id} #{attempt}]" if attempt else ""
-        return super().format(record)
 
 
 async def _served(service: Service) -> None:

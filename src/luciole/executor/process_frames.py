@@ -12,9 +12,10 @@ FRAME_BYTES_MAX: Final = limits.RESULT_BYTES_MAX + 64 * 1_024  # Result and erro
 
 
 class Begin(msgspec.Struct, tag="begin", array_like=True):
-    """To the process, once: where modules are found."""
+    """To the process, once: where modules are found, and the least level of log lines that somebody wants to see."""
 
     path: list[str]
+    log_level: int
 
 
 class Call(msgspec.Struct, tag="call", array_like=True):

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 from luciole.errors import UnknownHandler
 from luciole.executor.context import Context, enter
+from luciole.executor.log_lines import log_to_stderr
 from luciole.executor.outcome import Ended, failure, read_arguments, success
 from luciole.executor.process_frames import (
     LENGTH_BYTES,
@@ -86,6 +87,7 @@ class _Process:
         while (message := self._next()) is not None:
             if isinstance(message, Begin):
                 sys.path[:] = message.path
+                log_to_stderr(message.log_level)
             elif isinstance(message, Call):
                 self._calls.put(message)
             elif (context := self._context) is not None:

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from luciole import limits
 from luciole.errors import Unavailable
 from luciole.executor.attempt import Attempt, Finished, StoreTime
 from luciole.executor.inbox import Inbox
@@ -121,6 +122,8 @@ class ProcessPlace:
             elif not self._closing.is_set() and not process.ready:
                 process.failures += 1
                 _log.error("a process for handlers did not start: %s", how)
+                if process.failures >= limits.PROCESS_STARTS_MAX and not any(one.ready for one in self._processes):
+                    self._give_up(how)
                 await self._clock.wait(self._closing, self._backoff.delay_us(process.failures, 0.0))
             process.ready = False
 
@@ -134,14 +137,23 @@ class ProcessPlace:
         if self._closing.is_set():
             _kill(inner)
         try:
-            _write(inner, frame(Begin(sys.path)))
+            _write(inner, frame(Begin(sys.path, logging.getLogger().getEffectiveLevel())))
             while (message := await _read(inner)) is not None:
                 self._take(process, message)
         finally:
-            _kill(inner)  # It may have closed its pipe and gone on.
-            code = await inner.wait()
+            code = await self._end(inner)
             process.inner = None
         return f"signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exit code {code}"
+
+    async def _end(self, inner: asyncio.subprocess.Process) -> int:
+        """Return the exit code of a process that has closed its pipe; one that goes on is killed."""
+        waiting = asyncio.ensure_future(inner.wait())
+        ended = asyncio.Event()
+        waiting.add_done_callback(lambda _: ended.set())
+        # A kill looks whether the process has ended, and then asyncio never learns how.
+        if not await self._clock.wait(ended, limits.PROCESS_EXIT_GRACE_US):
+            _kill(inner)
+        return await waiting
 
     def _take(self, process: _Process, message: FromProcess) -> None:
         attempt = process.attempt
@@ -195,6 +207,12 @@ class ProcessPlace:
         process.attempt = None
         text = f"lost: the process of the handler ended by {how}"
         self._finish(attempt, attempt.told or Ended(AttemptOutcome.LOST, error=text))
+
+    def _give_up(self, how: str) -> None:
+        """Fail what waits: it must not wait for ever for a process that can't be had."""
+        while self._waiting:
+            text = f"no process for handlers could be started: {how}"
+            self._finish(self._waiting.popleft(), Ended(AttemptOutcome.FAILED, error=text))
 
     def _finish(self, attempt: Attempt, ended: Ended) -> None:
         attempt.handle = None

@@ -1,6 +1,7 @@
 """Plain handlers: threads of our own, as many as run at once."""
 
 import contextvars
+import logging
 import threading
 from collections.abc import Sequence
 from queue import SimpleQueue
@@ -10,6 +11,9 @@ from luciole.executor.attempt import Attempt, Finished, StoreTime
 from luciole.executor.context import enter
 from luciole.executor.inbox import Inbox
 from luciole.executor.outcome import Ended, failure, read_arguments, success
+from luciole.model.outbox import AttemptOutcome
+
+_log: Final = logging.getLogger("luciole.executor")
 
 _RUNNING: Final = "running"
 _WRITTEN_OFF: Final = "written off"
@@ -62,8 +66,21 @@ class ThreadPlace:
 
     def _hire(self) -> None:
         if not self._idle.acquire(blocking=False) and self._threads < self._count:
-            self._threads += 1
-            threading.Thread(target=self._serve, name="luciole-handler", daemon=True).start()
+            try:
+                threading.Thread(target=self._serve, name="luciole-handler", daemon=True).start()
+            except RuntimeError as problem:  # The system has no more; what waits gets the next thread that is idle.
+                _log.warning("no further thread for handlers: %s", problem)
+                self._give_up(problem)
+            else:
+                self._threads += 1
+
+    def _give_up(self, problem: RuntimeError) -> None:
+        """Fail what waits if there is no thread at all: it must not wait for ever."""
+        while not self._threads and not self._waiting.empty():
+            attempt = self._waiting.get()
+            if attempt is not None:
+                ended = Ended(AttemptOutcome.FAILED, error=f"no thread for handlers could be started: {problem}")
+                self._done.put((attempt, ended, self._time.now_us()))
 
     def _serve(self) -> None:
         while (attempt := self._waiting.get()) is not None:
