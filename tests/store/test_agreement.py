@@ -1,14 +1,9 @@
 """Stores that are told the same answer the same, whatever the sequence of verbs."""
 
-from hypothesis import Phase, settings
-
 from luciole.testing.agreement import StoreAgreement, StoreSerializes
 from luciole.testing.contract.harness import MemoryHarness
+from tests.store.examples import as_found
 from tests.store.sqlite_harness import SqliteHarness
-
-#: A sequence that finds something is printed as it was found: to make it shorter takes minutes on a database. Add
-#: `Phase.shrink` for that.
-AS_FOUND = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
 class MemoryAgreesWithItself(StoreAgreement):
@@ -18,7 +13,7 @@ class MemoryAgreesWithItself(StoreAgreement):
     make_right = MemoryHarness.make
 
 
-MemoryAgreesWithItself.TestCase.settings = settings(max_examples=10, stateful_step_count=40, phases=AS_FOUND)
+MemoryAgreesWithItself.TestCase.settings = as_found(10)
 TestMemoryAgreesWithItself = MemoryAgreesWithItself.TestCase
 
 
@@ -27,7 +22,7 @@ class SqliteAgreesWithMemory(StoreAgreement):
     make_right = SqliteHarness.make
 
 
-SqliteAgreesWithMemory.TestCase.settings = settings(max_examples=10, stateful_step_count=40, phases=AS_FOUND)
+SqliteAgreesWithMemory.TestCase.settings = as_found(10)
 TestSqliteAgreesWithMemory = SqliteAgreesWithMemory.TestCase
 
 
@@ -37,5 +32,5 @@ class MemorySerializes(StoreSerializes):
     make_right = MemoryHarness.make
 
 
-MemorySerializes.TestCase.settings = settings(max_examples=10, stateful_step_count=40, phases=AS_FOUND)
+MemorySerializes.TestCase.settings = as_found(10)
 TestMemorySerializes = MemorySerializes.TestCase

@@ -2,14 +2,12 @@
 
 from collections.abc import Awaitable
 
-from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from luciole.testing.agreement import StoreAgreement, StoreSerializes
 from luciole.testing.contract.harness import MemoryHarness, StoreHarness
+from tests.store.examples import as_found
 from tests.store.postgres_harness import PostgresHarness
-
-AS_FOUND = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
 def test_postgres_answers_as_memory_does(postgres_dsn: str) -> None:
@@ -20,7 +18,7 @@ def test_postgres_answers_as_memory_does(postgres_dsn: str) -> None:
         def make_right() -> Awaitable[StoreHarness]:
             return PostgresHarness.make(postgres_dsn)
 
-    chosen = settings(max_examples=10, stateful_step_count=40, phases=AS_FOUND)
+    chosen = as_found(10)
     run_state_machine_as_test(PostgresAgreesWithMemory, settings=chosen)
 
 
@@ -30,5 +28,5 @@ def test_two_verbs_at_one_moment_act_as_if_one_came_after_the_other(postgres_dsn
         def make_right() -> Awaitable[StoreHarness]:
             return PostgresHarness.make(postgres_dsn)
 
-    chosen = settings(max_examples=5, stateful_step_count=50, phases=AS_FOUND)
+    chosen = as_found(5, steps=50)
     run_state_machine_as_test(PostgresSerializes, settings=chosen)
