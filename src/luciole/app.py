@@ -3,9 +3,10 @@
 import os
 import sys
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ParamSpec, Protocol, Self, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypedDict, TypeVar, Unpack, overload
 
 from luciole.client.client import Client
 from luciole.client.handle import Handle
@@ -23,6 +24,9 @@ from luciole.service.checking import read_name, refuse_unknown
 from luciole.service.jobs import JobOptions, read_job_options
 from luciole.service.schedules import Declaration, Declared
 from luciole.store.spi import Store
+
+if TYPE_CHECKING:
+    from luciole.running import Running
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -203,6 +207,24 @@ class App:
 
         self.registry.check()
         return await self._home.call(run)
+
+    def running(self, **settings: object) -> "AbstractAsyncContextManager[Running]":
+        """Run the app inside this event loop, as `luciole up` does: `async with app.running(slots=10): ...`.
+
+        For programs that are more than an app, such as a web server. Leaving the context lets it drain.
+
+        Args:
+            **settings: by their keys in docs/settings.md, such as `slots=10` or `listen="127.0.0.1:0"`.
+
+        Raises:
+            InvalidValue: an unknown setting, or a wrong value.
+            LucioleError: on entering: it can't start.
+        """
+        from luciole.running import running  # noqa: PLC0415 - defining jobs needs no engine
+        from luciole.settings import load_settings  # noqa: PLC0415 - same
+
+        given = {"dsn": self.dsn, "namespace": self.namespace, **settings}
+        return running(self, load_settings(**given), store=self._store)
 
     def use_store(self, store: Store) -> None:
         """Use an open store that lives on the running loop, from every loop and thread; its owner closes it."""

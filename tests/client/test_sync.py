@@ -14,7 +14,7 @@ from luciole.app import App
 from luciole.client.handle import Handle
 from luciole.client.job import Job, JobWithOptions
 from luciole.client.schedule import Schedule
-from luciole.errors import IllegalState, InvalidPayload, ResultTimeout, StoreUnavailable
+from luciole.errors import IllegalState, InvalidPayload, InvalidValue, ResultTimeout, StoreUnavailable
 from luciole.model.trigger import every
 from luciole.runtime.clock import SystemClock
 from luciole.store.memory import MemoryState, MemoryStore
@@ -132,6 +132,15 @@ async def test_a_store_that_is_down_is_tried_again_by_the_next_call(monkeypatch:
     assert [type(result) for result in results] == [StoreUnavailable, StoreUnavailable]
     assert (await charge.enqueue(3)).created
     await app.close()
+
+
+async def test_an_app_runs_inside_a_program_of_its_own(tmp_path: Path) -> None:
+    app, charge = an_app(f"sqlite:///{tmp_path / 'shop.db'}")
+    async with app.running(slots=4) as run:
+        assert await (await charge.enqueue(42)).result(timeout="30s") == 42
+        assert run.executor.gauges()["slots"] == 4
+    with pytest.raises(InvalidValue, match="did you mean slots"):
+        app.running(slot=4)
 
 
 SCRIPT = """

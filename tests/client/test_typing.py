@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_docs import unpack
+
 pytestmark = pytest.mark.slow
 
 SNIPPET = """
@@ -56,18 +58,26 @@ async def main() -> None:
 """
 
 
+ROOT = Path(__file__).parents[2]
+
+
+def check(folder: Path, *files: str) -> str:
+    """Return what the type checker says of some files."""
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-pretty", "--config-file", "", *files]
+    environ = {"MYPYPATH": str(ROOT / "src")}
+    return subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder, env=environ).stdout
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md", "docs/handlers.md", "docs/testing.md"])
+def test_what_pages_show_is_typed(page: str, tmp_path: Path) -> None:
+    names = unpack(page, tmp_path)
+    assert "Success" in check(tmp_path, *names)
+
+
 def test_wrong_arguments_are_errors_of_the_type_checker(tmp_path: Path) -> None:
     snippet = tmp_path / "snippet.py"
     snippet.write_text(SNIPPET, encoding="utf-8")
     wanted = {n for n, line in enumerate(SNIPPET.splitlines(), 1) if line.endswith("# error")}
-    root = Path(__file__).parents[2]
-    ended = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--no-pretty", "--config-file", "", str(snippet)],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={"MYPYPATH": str(root / "src")},
-    )
-    found = {int(number) for number in re.findall(r"snippet\.py:(\d+): error", ended.stdout)}
-    assert found == wanted, ended.stdout
+    said = check(tmp_path, str(snippet))
+    found = {int(number) for number in re.findall(r"snippet\.py:(\d+): error", said)}
+    assert found == wanted, said

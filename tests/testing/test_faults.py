@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from luciole.client.retry import Retry
 from luciole.errors import ExecutionFailed
 from luciole.executor.context import RetryLater, Stop, current
 from luciole.model.execution import ExecutionState
-from luciole.model.trigger import every
+from luciole.model.trigger import every, once
 from luciole.testing.app import AppTest
 
 
@@ -169,6 +170,20 @@ async def test_a_schedule_paused_over_its_due_time_does_not_fire_when_it_is_resu
         await schedule.resume()
         await test.advance("1m")
         assert await test.executions(schedule=schedule) == []
+        await test.advance("1h")
+        assert len(await test.executions(schedule=schedule)) == 1
+
+
+async def test_a_one_off_that_fired_does_not_fire_again_when_the_app_starts_again(app: App) -> None:
+    @app.job
+    async def remind() -> int:
+        return 1
+
+    async with AppTest(app) as test:
+        schedule = await app.put_schedule("reminder", remind, once(test.now + timedelta(minutes=1)))
+        await test.advance("1m")
+        await app.put_schedule("reminder", remind, once(test.now))  # As the code says at each start.
+        await app.declare()
         await test.advance("1h")
         assert len(await test.executions(schedule=schedule)) == 1
 
