@@ -59,3 +59,37 @@ def test_the_wheel_carries_its_licence_and_its_command(wheel: Path) -> None:
 def test_each_module_imports_without_extras_or_names_the_one_it_needs(python: Path) -> None:
     found = imports.failures(imports.modules(), python=python)
     assert {name: text for name, text in found.items() if not text.startswith("MissingExtra: ")} == {}
+
+
+SHOP = """
+import asyncio
+
+from luciole import App, every
+
+app = App(name="shop")
+
+@app.job
+async def double(number: int) -> int:
+    return number * 2
+
+app.schedule("often", double.bind(1), every("1s"))
+
+async def main() -> None:
+    async with app.running():
+        print(await (await double.enqueue(21)).result(timeout="30s"))
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
+
+def test_a_job_runs_there_on_the_embedded_store_without_any_extra(python: Path, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(SHOP, encoding="utf-8")
+    ran = subprocess.run([python, "shop.py"], cwd=tmp_path, check=False, capture_output=True, text=True, timeout=60)
+    assert (ran.stdout, ran.returncode) == ("42\n", 0), ran.stderr
+    command = [str(python.with_name("luciole")), "schedules", "list", "--json"]
+    listed = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True, timeout=60)
+    assert '"shop.double"' in listed.stdout, listed.stderr
+    command = [str(python.with_name("luciole")), "node"]
+    refused = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True, timeout=60)
+    assert (refused.returncode, "pip install 'luciole[grpc]'" in refused.stderr) == (2, True), refused.stderr

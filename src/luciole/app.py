@@ -78,17 +78,12 @@ class App:
         self.name = read_name(_module_name() if name is None else name, field="app name")
         self.namespace = read_name(namespace, field="namespace")
         self.registry = HandlerRegistry()
-        self._dsn = dsn
+        self.dsn = str(dsn or os.environ.get("LUCIOLE_DSN") or DSN_DEFAULT)  #: where the store is
         self._store = store
         self._clock = clock or SystemClock()
         self._jobs: dict[str, Job[..., Any, Any]] = {}
         self._declarations: dict[str, Declaration] = {}
         self._home = Home(self._open_client)
-
-    @property
-    def dsn(self) -> str:
-        """Where the store is."""
-        return str(self._dsn or os.environ.get("LUCIOLE_DSN") or DSN_DEFAULT)
 
     @property
     def jobs(self) -> tuple[Job[..., Any, Any], ...]:
