@@ -51,15 +51,19 @@ def prepare(connection: sqlite3.Connection, dialect: SqliteDialect) -> None:
     run(migrate(dialect.migrations, 32), asker(connection, prepared, lambda: START_US))
 
 
+def plan_of(connection: sqlite3.Connection, text: str) -> list[str]:
+    """Return the steps of a command's plan."""
+    return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", [1] * text.count("?"))]
+
+
 def scans(connection: sqlite3.Connection, name: str) -> list[str]:
     """Return the steps of a statement's plans that read something from end to end."""
     statement = STATEMENTS[name]
     found = []
     forms = FORMS if statement.columns and not statement.each else (1,)
     for size in forms:
-        for text, binds, _ in Prepared(statement)._commands(size):  # noqa: SLF001 - the texts are what is looked at
-            plan = connection.execute(f"EXPLAIN QUERY PLAN {text}", [1] * binds)
-            found += [row[3] for row in plan if row[3].startswith("SCAN") and not SOURCES.match(row[3])]
+        for text, *_ in Prepared(statement).commands(size):
+            found += [step for step in plan_of(connection, text) if step.startswith("SCAN") and not SOURCES.match(step)]
     return found
 
 
@@ -73,8 +77,7 @@ def test_no_statement_reads_a_whole_table(connection: sqlite3.Connection, name: 
 )
 def test_pages_come_in_the_order_of_an_index(connection: sqlite3.Connection, name: str) -> None:
     """Nothing is sorted that a limit would cut off."""
-    (text, binds, _), *_ = Prepared(STATEMENTS[name])._commands(1)  # noqa: SLF001 - as above
-    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", [1] * binds)]
+    plan = plan_of(connection, Prepared(STATEMENTS[name]).commands(1)[0].text)
     assert [step for step in plan if "TEMP B-TREE" in step] == []
 
 
@@ -91,8 +94,7 @@ def test_pages_come_in_the_order_of_an_index(connection: sqlite3.Connection, nam
     ],
 )
 def test_what_is_small_is_found_by_its_small_index(connection: sqlite3.Connection, name: str, index: str) -> None:
-    (text, binds, _), *_ = Prepared(STATEMENTS[name])._commands(1)  # noqa: SLF001 - as above
-    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {text}", [1] * binds)]
+    plan = plan_of(connection, Prepared(STATEMENTS[name]).commands(1)[0].text)
     assert f"SEARCH {index}" in "\n".join(plan)
 
 

@@ -27,7 +27,7 @@ _TABLE_COLUMNS = 24
 BATCH_TABLE = f"CREATE TEMP TABLE batch_row ({', '.join(f'c{n}' for n in range(1, _TABLE_COLUMNS + 1))})"
 
 #: The store's clock is the host's: one value for a query, bound like any other.
-_MACROS = {"now_us": ":now_us", "skip_locked": "", "for_update": ""}
+_MACROS = {"now_us": ":now_us", "skip_locked": "", "for_update": "", "rows": "{rows}"}
 
 _JOIN = re.compile(r"\{rows\}\s+JOIN\b")
 
@@ -38,11 +38,21 @@ Executes: TypeAlias = sqlite3.Connection | sqlite3.Cursor
 
 
 class _Command(NamedTuple):
-    """One command with its row source in place."""
+    """One command with its row source in place.
+
+    Its values are bound by plain question marks, in the order of their places: Python 3.12.0 warns of any other kind.
+    """
 
     text: str
-    binds: int  #: how many values it takes
+    before: tuple[int, ...]  #: which shared values stand before the rows
+    after: tuple[int, ...]  #: and which behind them
     answers: bool
+
+    def values(self, shared: Sequence[Any], rows: Sequence[Any]) -> Sequence[Any]:
+        """Return what to bind; the rows are flat."""
+        if not self.before and not self.after:
+            return rows
+        return (*[shared[place] for place in self.before], *rows, *[shared[place] for place in self.after])
 
 
 @dataclass
@@ -72,7 +82,7 @@ class Prepared:
 
     def __post_init__(self) -> None:
         mine = {column.name for column in self.statement.columns} if self.statement.each else set()
-        names = dict.fromkeys(name for command in self.statement.commands for name in binds_of(_expanded(command, "")))
+        names = dict.fromkeys(name for command in self.statement.commands for name in binds_of(_expanded(command)))
         object.__setattr__(self, "_names", tuple(name for name in names if name not in mine))
 
     def run(self, connection: Executes, query: Query, now_us: Instant, table: "Table | None" = None) -> list[Row]:
@@ -85,77 +95,79 @@ class Prepared:
             table: the connection's temporary table, if it has one.
         """
         values = {**query.binds, "now_us": now_us}
-        shared = tuple([values[name] for name in self._names])
+        shared = [values[name] for name in self._names]
         if not self.statement.columns:
-            return self._run_pieces(connection, [(0, shared)])
+            return self._run_pieces(connection, shared, [(0, ())])
         if not query.rows:
             return []
         if self.statement.each:
-            return self._run_each(connection, shared, query.rows)
+            return self._run_each(connection, tuple(shared), query.rows)
         if table is not None and len(query.rows) >= _TABLE_ROWS_MIN:
             table.load(connection, query.rows)
-            return self._run_pieces(connection, [(None, shared)])
-        pieces = []
+            return self._run_pieces(connection, shared, [(None, ())])
+        pieces: list[tuple[int | None, tuple[Any, ...]]] = []
         start = 0
         for size in _PIECES:
             while len(query.rows) - start >= size:
-                pieces.append((size, (*shared, *chain.from_iterable(query.rows[start : start + size]))))
+                pieces.append((size, tuple(chain.from_iterable(query.rows[start : start + size]))))
                 start += size
-        return self._run_pieces(connection, pieces)
+        return self._run_pieces(connection, shared, pieces)
 
-    def _run_pieces(self, connection: Executes, pieces: Sequence[tuple[int | None, tuple[Any, ...]]]) -> list[Row]:
-        """Run each command for all pieces before the next one, as if they were one set."""
-        answer: list[Row] = []
-        for number in range(len(self.statement.commands)):
-            for size, values in pieces:
-                command = self._commands(size)[number]
-                found = connection.execute(command.text, values[: command.binds])
-                if command.answers:
-                    answer += found.fetchall()
-        return answer
-
-    def _run_each(self, connection: Executes, shared: tuple[Any, ...], rows: _Rows) -> list[Row]:
-        answer: list[Row] = []
-        for text, _, answers in self._commands(1):
-            bound = (row + shared for row in rows)
-            if not answers:
-                connection.executemany(text, bound)
-                continue
-            for row in bound:
-                answer += connection.execute(text, row).fetchall()
-        return answer
-
-    def _commands(self, size: int | None) -> list[_Command]:
+    def commands(self, size: int | None) -> list[_Command]:
         """Return the commands for a number of rows in one piece; None: they stand in the temporary table."""
         commands = self._sized.get(size)
         if commands is None:
             commands = self._sized[size] = [self._render(command, size) for command in self.statement.commands]
         return commands
 
+    def _run_pieces(
+        self, connection: Executes, shared: Sequence[Any], pieces: Sequence[tuple[int | None, tuple[Any, ...]]]
+    ) -> list[Row]:
+        """Run each command for all pieces before the next one, as if they were one set."""
+        answer: list[Row] = []
+        for number in range(len(self.statement.commands)):
+            for size, rows in pieces:
+                command = self.commands(size)[number]
+                found = connection.execute(command.text, command.values(shared, rows))
+                if command.answers:
+                    answer += found.fetchall()
+        return answer
+
+    def _run_each(self, connection: Executes, shared: tuple[Any, ...], rows: _Rows) -> list[Row]:
+        answer: list[Row] = []
+        for command in self.commands(1):
+            bound = (command.values(row + shared, ()) for row in rows)
+            if not command.answers:
+                connection.executemany(command.text, bound)
+                continue
+            for values in bound:
+                answer += connection.execute(command.text, values).fetchall()
+        return answer
+
     def _render(self, command: str, size: int | None) -> _Command:
         columns = [column.name for column in self.statement.columns]
         order = [*columns, *self._names] if self.statement.each else list(self._names)
-        places = {name: f"?{number}" for number, name in enumerate(order, 1)}
-        source = "" if self.statement.each else _source(columns, size, len(order) + 1)
-        text = bind(_expanded(command, source), places.__getitem__)
-        count = max(map(int, re.findall(r"\?(\d+)", text)), default=0)
-        return _Command(text, count, returns_rows(text))
+        before, source, after = _expanded(command).partition("{rows}")
+        if source:
+            source = _source(columns, size)
+        text = bind(before, lambda _: "?") + source + bind(after, lambda _: "?")
+        places = [tuple(order.index(name) for name in binds_of(part)) for part in (before, after)]
+        return _Command(text, places[0], places[1], returns_rows(text))
 
 
-def _expanded(command: str, source: str) -> str:
+def _expanded(command: str) -> str:
     # CROSS JOIN keeps the rows outside, and the table beside them searched by key, whatever the statistics say.
-    return expand(_JOIN.sub("{rows} CROSS JOIN", command), {**_MACROS, "rows": source})
+    return expand(_JOIN.sub("{rows} CROSS JOIN", command), _MACROS)
 
 
-def _source(columns: Sequence[str], size: int | None, first: int) -> str:
-    """Return a row source named `batch` with these columns; its values are numbered from `first`."""
+def _source(columns: Sequence[str], size: int | None) -> str:
+    """Return a row source named `batch` with these columns."""
     if size is None:
         named = ", ".join(f"c{number} AS {name}" for number, name in enumerate(columns, 1))
         return f"(SELECT {named} FROM temp.batch_row) AS batch"  # noqa: S608 - names of the .sql files
-    width = len(columns)
-    rows = ("(" + ",".join(f"?{first + row * width + column}" for column in range(width)) + ")" for row in range(size))
+    row = f"({','.join('?' * len(columns))})"
     named = ", ".join(f"column{number} AS {name}" for number, name in enumerate(columns, 1))
-    return f"(SELECT {named} FROM (VALUES {','.join(rows)})) AS batch"  # noqa: S608 - same
+    return f"(SELECT {named} FROM (VALUES {','.join([row] * size)})) AS batch"  # noqa: S608 - same
 
 
 def asker(
