@@ -147,6 +147,8 @@ POSTGRES_RECONNECT_MAX_US: Final = 2 * SECOND_US
 
 #: What a loop sleeps at most: whatever wakes it may get lost.
 IDLE_PAUSE_MAX_US: Final = 500 * MS_US
+#: The same for loops that wait for nothing outside their process.
+LOCAL_PAUSE_MAX_US: Final = 5 * SECOND_US
 #: Failed ticks in a row before a loop counts as failing.
 LOOP_FAILURES_MAX: Final = 10
 

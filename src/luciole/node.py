@@ -77,7 +77,7 @@ class Node:
         membership = self.engine.membership
         await self._lifecycle.start(
             (
-                Part(name="membership", start=membership.start, stop=membership.leave),
+                Part(name="membership", start=membership.start, stop=self._leave),
                 Part(
                     name="loops",
                     start=self.loops.start,
@@ -110,6 +110,10 @@ class Node:
     def cluster(self) -> Cluster | None:
         """Return the cluster as the last heartbeat brought it."""
         return self.engine.cluster()
+
+    async def _leave(self) -> None:
+        if self.engine.leases.may_leave():
+            await self.engine.membership.leave()
 
     async def _retire(self) -> None:
         try:
@@ -148,7 +152,7 @@ class Node:
             reload=self.gateway.recovery.reload,
             take_over=self._take_over,
             forget=self._forget,
-            close=self.gateway.dispatcher.record_flights,
+            close=self.gateway.close_shards,
             hint=self.gateway.poller.hint,
             jobs=self.gateway.jobs.load,
             settled=self.gateway.outcomes.apply,

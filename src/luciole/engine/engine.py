@@ -35,7 +35,7 @@ class Delivery:
     reload: Callable[[Iterable[Shard]], None]  #: told of shards that may have entries no memory knows
     take_over: Callable[[Sequence[Taken]], None]  #: told of new leases
     forget: Callable[[Iterable[Shard]], None]  #: told of shards that are held no more
-    close: Callable[[Sequence[Lease]], Awaitable[None]]  #: awaited before leases are released
+    close: Callable[[Sequence[Lease]], Awaitable[frozenset[Shard]]]  #: awaited before leases are released
     hint: Callable[[frozenset[Shard]], None]  #: told of shards where something may have become ready
     jobs: LoadJobs
     settled: Callable[[Entry, Settlement, Settled], None]  #: told what became of a rescue
@@ -155,7 +155,6 @@ class Engine:
             jobs=self._delivery.jobs,
             settled=self._delivery.settled,
             wake=lambda: around.loops.poke("rescue"),
-            idle_pause_us=around.settings.max_idle_wakeup_us,
         )
 
     def _make_planner(self) -> Planner:
@@ -191,7 +190,7 @@ class Engine:
         loops.add("membership", self.membership.tick, backoff=hasty, pause_max_us=settings.heartbeat_pause_us)
         loops.add("leases", self.leases.tick, backoff=hasty, pause_max_us=settings.lease_renew_pause_us)
         loops.add("plan", self.planner.tick, pause_max_us=settings.max_idle_wakeup_us)
-        loops.add("rescue", self.rescuer.tick, pause_max_us=settings.max_idle_wakeup_us)
+        loops.add("rescue", self.rescuer.tick, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
         loops.add("prune", self.pruner.tick, pause_max_us=self.pruner.walk_pause_us)
         loops.add("hints", self.hear_hints)
         loops.add("stalls", self.note_stall, pause_max_us=settings.lease_ttl_us)

@@ -48,10 +48,13 @@ class LeaseHolder:
     fit: Callable[[], bool]
     taken: Callable[[Sequence[Taken]], None]  #: told of new leases
     lost: Callable[[frozenset[Shard]], None]  #: told of shards that are this node's no more
-    closing: Callable[[Sequence[Lease]], Awaitable[None]]  #: awaited before leases are released
+    #: Awaited before leases are released; returns the shards of which everything delivered is on record.
+    closing: Callable[[Sequence[Lease]], Awaitable[frozenset[Shard]]]
     ignore_deadline: bool = False  #: a test hook: with it only the store's fence stands between two holders
     _held: dict[Shard, _Hold] = field(default_factory=dict)
+    _abandoned: dict[Shard, int] = field(default_factory=dict)  #: since when, by the store
     _retired: bool = False
+    _renewed_us: int = 0
 
     def trusted(self) -> tuple[Lease, ...]:
         """Return the leases that may be written under right now, ordered by shard."""
@@ -71,11 +74,13 @@ class LeaseHolder:
         if self._retired or not self.fit():
             return self.renew_pause_us  # Not renewed: others take over what this node can't serve.
         begun_us = self.clock.monotonic_us()
-        await self._renew(begun_us)
+        if begun_us - self._renewed_us >= self.renew_pause_us * 9 // 10:
+            await self._renew(begun_us)
+            self._renewed_us = begun_us
         cluster = self.cluster()
         if cluster is not None:
             await self._balance(cluster)
-        pause_us = begun_us + self.renew_pause_us - self.clock.monotonic_us()
+        pause_us = self._renewed_us + self.renew_pause_us - self.clock.monotonic_us()
         return max(0, min(pause_us, self._until_expiry_us(cluster)))
 
     async def retire(self) -> None:
@@ -83,13 +88,30 @@ class LeaseHolder:
         self._retired = True
         await self._release(tuple(hold.lease for hold in self._held.values()))
 
+    def may_leave(self) -> bool:
+        """Whether freeing every lease that the store has as this node's hides nothing from their next holders."""
+        cluster = self.cluster()
+        if cluster is not None:
+            for state in cluster.leases:
+                since_us = self._abandoned.get(state.shard, cluster.now_us)
+                if state.holder != self.node_id and since_us < cluster.now_us:
+                    del self._abandoned[state.shard]
+        return not self._held and not self._abandoned
+
     def _expire(self) -> None:
         now_us = self.clock.monotonic_us()
         # I3: the store would still refuse, but a node past its own deadline does not even try.
         late = [shard for shard, hold in self._held.items() if hold.deadline_us <= now_us]
         if late:
             _log.warning("not renewed in time: shards %s are given up", sorted(late))
+            self._abandon(late)
             self.forget(late)
+
+    def _abandon(self, shards: Iterable[Shard]) -> None:
+        """Note that the store may have leases as this node's until somebody else takes them."""
+        now_us = self.store_clock.now_us()
+        for shard in shards:
+            self._abandoned[shard] = now_us
 
     async def _renew(self, sent_us: int) -> None:
         leases = self.trusted()
@@ -128,9 +150,13 @@ class LeaseHolder:
         start = alive.index(self.node_id) * len(free) // len(alive) if self.node_id in alive else 0
         chosen = {state.shard: state for state in (free[start:] + free[:start])[:wanted]}
         sent_us = self.clock.monotonic_us()
+        former = dict(self._abandoned)
+        self._abandon(chosen)  # Whatever becomes of the answer.
         leases = await self.telemetry.timed(
             "acquire_leases", self.store.acquire_leases(self.node_id, sorted(chosen), ttl_us=self.ttl_us)
         )
+        taken = {lease.shard for lease in leases}
+        self._abandoned = {shard: since_us for shard, since_us in former.items() if shard not in taken}
         fresh = []
         for lease in leases:
             self._held[lease.shard] = _Hold(lease, sent_us + self.ttl_us - self.margin_us)
@@ -143,14 +169,16 @@ class LeaseHolder:
     async def _release(self, leases: Sequence[Lease]) -> None:
         if not leases:
             return
-        # From here on nothing of these shards is planned or delivered; what was delivered goes on record.
         for lease in leases:
             self._held.pop(lease.shard, None)
-        try:
-            await self.closing(leases)
-        finally:
-            self.lost(frozenset(lease.shard for lease in leases))
-        await self.telemetry.timed("release_leases", self.store.release_leases(leases))
+        self._abandon(lease.shard for lease in leases)
+        # From here on nothing of these shards is planned or delivered; what was delivered goes on record.
+        clean = await self.closing(leases)
+        # A free lease tells its next holder that all is on record. Where it is not, this one runs out instead.
+        released = [lease for lease in leases if lease.shard in clean]
+        await self.telemetry.timed("release_leases", self.store.release_leases(released))
+        for lease in released:
+            self._abandoned.pop(lease.shard, None)
 
     def _alive(self, cluster: Cluster) -> list[NodeId]:
         now_us = self.store_clock.now_us()

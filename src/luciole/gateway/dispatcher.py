@@ -47,7 +47,7 @@ class Dispatcher:
     lose: Callable[[Lost], None]  #: takes attempts that have to be taken back
     wake: Callable[[], None]  #: pokes the loop of `tick`
     wake_recording: Callable[[], None]  #: pokes the loop of `record`
-    idle_pause_us: int = limits.IDLE_PAUSE_MAX_US
+    idle_pause_us: int = limits.LOCAL_PAUSE_MAX_US
     unknown_grace_us: int = limits.UNKNOWN_HANDLER_GRACE_US
     probe: Probe | None = None
     running: bool = True  #: False: deliver nothing (draining, or a bench that opens the gate later)
@@ -74,6 +74,8 @@ class Dispatcher:
         pause_us = self.idle_pause_us
         if next_due_us is not None:
             pause_us = min(pause_us, self.store_clock.until_us(next_due_us))
+        if self._deadlines:
+            pause_us = min(pause_us, self.store_clock.until_us(self._deadlines[0][0]))
         if self.holds.lines.unread_jobs():
             return 0
         return max(1, pause_us)
@@ -91,7 +93,8 @@ class Dispatcher:
         deliveries = [
             Delivery(entry.key, entry.attempt, session.executor_id, now_us)
             for session, entry in batch
-            if entry.key.shard in leases
+            # A shard that was lost and taken anew has its entries anew.
+            if entry.key.shard in leases and self.holds.entry(entry.key) is entry
         ]
         guards = [leases[shard] for shard in sorted({delivery.key.shard for delivery in deliveries})]
         try:
@@ -105,11 +108,13 @@ class Dispatcher:
             raise
         by_session: dict[Session, list[Entry]] = {}
         for session, entry in batch:
+            self.holds.reserved.discard(entry.key)
             if entry.key in allowed:
                 self._send_recorded(session, entry, by_session)
-            else:
+                continue
+            session.credits += 1
+            if self.holds.entry(entry.key) is entry:
                 # Settled, withdrawn, or its end was asked for: what is still open is found by polling.
-                session.credits += 1
                 self.holds.forget(entry.key)
         for session, entries in by_session.items():
             self._send(session, entries)
@@ -129,7 +134,7 @@ class Dispatcher:
                     flight.session.push(Cancel(attempts=((entry.key, entry.attempt),), reason="cancelled"))
 
     async def record_flights(self, leases: Sequence[Lease]) -> None:
-        """Put first attempts under way on record, before their shards are released: the next holder can tell them."""
+        """Put first attempts under way on record, so that their shards' next holders can tell them."""
         shards = {lease.shard for lease in leases}
         now_us = self.store_clock.now_us()
         deliveries = [
@@ -177,7 +182,8 @@ class Dispatcher:
             elif entry.cancel:
                 self._settle_unstarted(entry, ExecutionState.CANCELLED, "cancelled before it started")
             elif entry.attempt > 1 or entry.flags & EntryFlag.AT_MOST_ONCE or entry.key in planned_ahead:
-                session.credits -= 1  # Reserved; it comes back when the record is refused.
+                session.credits -= 1  # It comes back when the record is refused.
+                self.holds.reserved.add(entry.key)
                 self._recording.append((session, entry))
                 self.wake_recording()
             else:

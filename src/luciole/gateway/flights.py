@@ -39,8 +39,11 @@ class Flights:
         return flight if flight is not None and flight.entry.attempt == attempt else None
 
     def begin(self, flight: Flight) -> None:
-        """Note that a session has an attempt."""
+        """Note that a session has an attempt; an older one of the same execution is nobody's concern any more."""
         key = flight.entry.key
+        former = self._flights.get(key)
+        if former is not None:
+            self._remove(former)
         self._flights[key] = flight
         flight.session.flights[key] = flight
 
@@ -48,10 +51,14 @@ class Flights:
         """Forget a flight while it is this very attempt."""
         flight = self.of_attempt(key, attempt)
         if flight is not None:
-            del self._flights[key]
-            self._orphans.pop(key, None)
-            flight.session.flights.pop(key, None)
+            self._remove(flight)
         return flight
+
+    def _remove(self, flight: Flight) -> None:
+        key = flight.entry.key
+        for kept in (self._flights, self._orphans, flight.session.flights):
+            if kept.get(key) is flight:
+                del kept[key]
 
     def orphan(self, flight: Flight, until_us: int) -> None:
         """Note that nobody speaks for a flight any more; it is given time until then (monotonic)."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from luciole import limits
 from luciole.gateway.dispatcher import Dispatcher
 from luciole.gateway.flights import Flights
 from luciole.gateway.holds import Holds
@@ -17,7 +18,7 @@ from luciole.gateway.reporter import Reporter
 from luciole.gateway.running import RunRecorder
 from luciole.gateway.session import Session
 from luciole.gateway.sessions import Sessions
-from luciole.model.ids import NodeId
+from luciole.model.ids import NodeId, Shard
 from luciole.model.lease import Cluster, Lease
 from luciole.model.retrying import Lost
 from luciole.model.routing import Route
@@ -79,6 +80,17 @@ class Gateway:
             node.address for node in nodes if node.address is not None and node.node_id != self._around.node_id
         )
 
+    async def close_shards(self, leases: Sequence[Lease]) -> frozenset[Shard]:
+        """Stop delivering shards that are about to be released, and put what is under way on record.
+
+        Returns:
+            Those of which everything that may run is on record.
+        """
+        clean = frozenset(lease.shard for lease in leases if self.holds.clean(lease.shard))
+        self.recovery.forget(lease.shard for lease in leases)
+        await self.dispatcher.record_flights(leases)
+        return clean
+
     def _all_sessions(self) -> Sequence[Session]:
         return self.sessions.all()
 
@@ -134,7 +146,6 @@ class Gateway:
             outcomes=self.outcomes,
             chance=around.chance,
             wake=self._wake_reporters,
-            idle_pause_us=around.settings.max_idle_wakeup_us,
             probe=around.probe,
         )
 
@@ -155,7 +166,6 @@ class Gateway:
             lose=self._lose,
             wake=self._wake("deliver"),
             wake_recording=self._wake("record"),
-            idle_pause_us=around.settings.max_idle_wakeup_us,
             unknown_grace_us=around.settings.unknown_handler_grace_us,
             probe=around.probe,
         )
@@ -176,7 +186,6 @@ class Gateway:
             wake=self._wake("recover"),
             wake_polling=self._wake("poll"),
             grace_us=around.settings.reconnect_grace_us,
-            idle_pause_us=around.settings.max_idle_wakeup_us,
         )
 
     def _make_poller(self) -> Poller:
@@ -202,7 +211,6 @@ class Gateway:
             telemetry=around.telemetry,
             flights=self.flights,
             wake=self._wake("runs"),
-            idle_pause_us=around.settings.max_idle_wakeup_us,
         )
 
     def _make_sessions(self) -> Sessions:
@@ -225,14 +233,15 @@ class Gateway:
         )
 
     def _add_loops(self) -> None:
-        loops, idle_us = self._around.loops, self._around.settings.max_idle_wakeup_us
-        loops.add("deliver", self.dispatcher.tick, pause_max_us=idle_us)
-        loops.add("record", self.dispatcher.record, pause_max_us=idle_us)
-        loops.add("poll", self.poller.tick, pause_max_us=idle_us)
-        loops.add("recover", self.recovery.tick, pause_max_us=idle_us)
+        loops = self._around.loops
+        loops.add("poll", self.poller.tick, pause_max_us=self._around.settings.max_idle_wakeup_us)
+        # What the others wait for happens in this process, where no wake-up gets lost.
         for name in _REPORTERS:
-            loops.add(name, self.reporter.tick, pause_max_us=idle_us)
-        loops.add("runs", self.runs.tick, pause_max_us=idle_us)
+            loops.add(name, self.reporter.tick, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
+        loops.add("deliver", self.dispatcher.tick, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
+        loops.add("record", self.dispatcher.record, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
+        loops.add("recover", self.recovery.tick, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
+        loops.add("runs", self.runs.tick, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
         loops.add("sessions", self.sessions.watch, pause_max_us=self._around.settings.session_ttl_us)
 
     def _add_gauges(self) -> None:

@@ -51,6 +51,7 @@ class Holds:
     def __init__(self, jobs: JobShelf, flights: Flights, *, held_max: int = limits.HELD_MAX) -> None:
         self.shards: dict[Shard, ShardHold] = {}
         self.lines = Lines(jobs, self.waits)
+        self.reserved: set[ExecutionKey] = set()  #: promised to a session, and not sent before it is on record
         self._suspended: dict[Shard, ShardHold] = {}
         self._flights = flights
         self._held_max = held_max
@@ -82,6 +83,11 @@ class Holds:
             self._suspended[shard].suspended_us = now_us
         self.lines.purge()
 
+    def clean(self, shard: Shard) -> bool:
+        """Whether everything of a shard that may run is in flight from here or on record."""
+        hold = self.shards.get(shard)
+        return hold is not None and hold.complete and hold.doubtful_before_us is None and not hold.astray
+
     def resume(self, lease: Lease, now_us: Instant) -> bool:
         """Go on with a suspended shard, if nobody held it meanwhile and all its entries were accounted for."""
         hold = self._suspended.pop(lease.shard, None)
@@ -91,7 +97,7 @@ class Holds:
         hold.lease = lease
         self.shards[lease.shard] = hold
         for entry in hold.entries.values():
-            if entry.key not in self._flights:
+            if self.waits(entry):
                 self.lines.add(entry, now_us)
         return True
 
@@ -107,8 +113,11 @@ class Holds:
 
     def waits(self, entry: Entry) -> bool:
         """Whether an entry is as the table has it, and no executor has it."""
-        hold = self.shards.get(entry.key.shard)
-        return hold is not None and hold.entries.get(entry.key) is entry and entry.key not in self._flights
+        key = entry.key
+        hold = self.shards.get(key.shard)
+        if hold is None or hold.entries.get(key) is not entry:
+            return False
+        return key not in self._flights and key not in self.reserved
 
     def begin_read(self) -> Read:
         """Note that rows are about to be read from the store."""

@@ -1,11 +1,12 @@
 """The poller: finds ready entries and wishes for an end in the store."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from luciole import limits
 from luciole.gateway.holds import Holds, ShardHold
-from luciole.model.ids import Shard
+from luciole.model.ids import ExecutionKey, Shard
 from luciole.model.lease import Lease
 from luciole.model.outbox import Entry, EntryState
 from luciole.model.plan import ReadyBatch
@@ -84,16 +85,20 @@ class Poller:
             )
         finally:
             news = self.holds.end_read(read, batch.entries)
-        counts: dict[Shard, int] = {}
-        for entry in batch.entries:
-            counts[entry.key.shard] = counts.get(entry.key.shard, 0) + 1
+        counts = Counter(entry.key.shard for entry in batch.entries)
         for shard, hold in holds.items():
-            hold.more = counts.get(shard, 0) >= limit
+            hold.more = counts[shard] >= limit
         if batch.next_due_us is not None:
             self._next_due_us = min(self._next_due_us or batch.next_due_us, batch.next_due_us)
         if batch.cancels:
             self.cancel(batch.cancels)
-        asked = {entry.key for entry in batch.cancels}
+        full = self._take(news, frozenset(entry.key for entry in batch.cancels))
+        for shard, hold in holds.items():
+            if hold.complete and not hold.more and shard not in full:
+                hold.doubtful_before_us = None  # All that was in doubt has been seen, and is being seen to.
+
+    def _take(self, news: Sequence[Entry], asked: Collection[ExecutionKey]) -> set[Shard]:
+        """Take what fits into memory and is not to be ended; return the shards of which something did not fit."""
         room: dict[Shard, int] = {}
         fitting = []
         for entry in news:
@@ -103,6 +108,7 @@ class Poller:
                 fitting.append(entry)
         if fitting:
             self.add(self.polled(fitting))
+        return {shard for shard, left in room.items() if left < 0}
 
     def _pause_us(self, trusted: Collection[Shard]) -> int:
         now_us = self.clock.monotonic_us()

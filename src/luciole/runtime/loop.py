@@ -38,6 +38,7 @@ class Loop:
     failures: int = 0  #: in a row
     last_error: str | None = None
     _progress_us: int = 0
+    _pausing: bool = False
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -55,8 +56,8 @@ class Loop:
         return self._stop.is_set()
 
     def stalled_us(self) -> int:
-        """Return the time since it last made progress: a tick that ended, or `progress`."""
-        return self.clock.monotonic_us() - self._progress_us
+        """Return how long its tick has made no progress, in microseconds; 0 while it pauses."""
+        return 0 if self._pausing else self.clock.monotonic_us() - self._progress_us
 
     def progress(self) -> None:
         """Note that a long tick gets on."""
@@ -90,10 +91,12 @@ class Loop:
             await self._pause(pause_us)
 
     async def _pause(self, pause_us: int) -> None:
+        self._pausing = True
         if pause_us <= 0:
             await self.clock.sleep(0)  # Others get their turn.
         else:
             await self.clock.wait(self._wake, min(pause_us, self.pause_max_us))
+        self._pausing = False
         self.progress()  # Having slept is no stall.
 
     async def _recover(self, error: Exception) -> None:
