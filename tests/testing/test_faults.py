@@ -11,9 +11,12 @@ from luciole.app import App
 from luciole.client.retry import Retry
 from luciole.errors import ExecutionFailed
 from luciole.executor.context import RetryLater, Stop, current
+from luciole.executor.executor import Executor, ExecutorSettings
 from luciole.model.execution import ExecutionState
 from luciole.model.trigger import every, once
+from luciole.service import executions
 from luciole.testing.app import AppTest
+from luciole.wire.connection import Connection
 
 
 @pytest.fixture
@@ -102,9 +105,22 @@ async def test_work_for_a_handler_that_nobody_knows_is_parked_and_can_be_repaire
         handle = await newcomer.enqueue()
         await test.advance("10m")
         parked = await handle.view()
-        await client.close()
         assert parked.state is ExecutionState.PARKED  # I7: not dropped.
         assert "shop.newcomer" in (parked.error or "")
+
+        async def dial(address: str) -> Connection:
+            del address
+            return await test.running.node.connect()
+
+        executor = Executor(client.registry, clock=test.clock, settings=ExecutorSettings(own_loop=False))
+        task = asyncio.create_task(executor.run(dial))
+        await test.settle()
+        assert await executions.unpark(test.store, [handle.key]) == 1
+        await test.advance("1s")
+        assert await handle.result() == "done"
+        task.cancel()
+        await asyncio.wait([task])
+        await client.close()
 
 
 async def test_a_handler_chooses_its_own_pause_or_its_end(app: App) -> None:

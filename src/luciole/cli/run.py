@@ -88,8 +88,15 @@ def run(arguments: Sequence[str]) -> int:
     color = False if os.environ.get("NO_COLOR") else None
     try:
         result = cli.main(args=list(arguments), prog_name="luciole", standalone_mode=False, color=color)
+    except click.UsageError as problem:
+        where = problem.ctx.command_path if problem.ctx is not None else "luciole"
+        if problem.ctx is not None and problem.message == problem.ctx.get_help():
+            click.echo(problem.message, err=True, color=color)  # A group alone was named: this is no mistake.
+        else:
+            _complain(f"{problem.format_message().rstrip('.?')}; see `{where} --help`", color=color)
+        return problem.exit_code
     except click.ClickException as problem:
-        problem.show()
+        _complain(problem.format_message(), color=color)
         return problem.exit_code
     except (click.Abort, KeyboardInterrupt):
         return 130

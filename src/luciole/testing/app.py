@@ -74,6 +74,12 @@ class AppTest:
         """The virtual time, UTC."""
         return to_datetime(self.clock.now_us())
 
+    @property
+    def running(self) -> Running:
+        """Node and executor, while the test runs."""
+        assert self._run is not None  # Only inside of `async with`.
+        return self._run
+
     async def advance(self, duration: Duration) -> None:
         """Let time pass, with all that is due in it; returns when all of it has come to rest.
 
