@@ -1,5 +1,6 @@
 -- Statements that PostgreSQL has in a way of its own. Several nodes write at once here, so what is judged is judged by
--- the statement that writes it, under the locks that the write takes.
+-- the statement that writes it, under the locks that the write takes. `OFFSET 0` keeps a look-up for each row one: made
+-- a join, it could be planned in a way that is right for empty tables only.
 
 -- name: lock_schema
 -- why: processes that migrate at once wait for each other, for as long as that takes
@@ -57,11 +58,11 @@ WITH batch AS MATERIALIZED (
     AND cursor.fire_us = batch.cursor_us AND cursor.revision = batch.revision AND cursor.due_us IS NOT NULL
     AND NOT EXISTS (
         SELECT FROM entry WHERE entry.shard = batch.shard AND entry.schedule_id = batch.schedule_id
-        AND batch.overlap <> 0
+        AND batch.overlap <> 0 OFFSET 0
     )
     AND NOT EXISTS (
         SELECT FROM execution WHERE execution.shard = batch.shard AND execution.schedule_id = batch.schedule_id
-        AND execution.fire_us = batch.fire_us AND execution.part = 0
+        AND execution.fire_us = batch.fire_us AND execution.part = 0 OFFSET 0
     )
     RETURNING batch.shard, batch.schedule_id, batch.fire_us, batch.due_us, batch.priority, batch.flags, batch.ready,
         cursor.job_id
@@ -85,6 +86,14 @@ SELECT batch.schedule_id, found.stays, found.waits, found.runs, found.parked FRO
     FROM entry WHERE entry.shard = batch.shard AND entry.schedule_id = batch.schedule_id
 ) AS found WHERE found.stays IS NOT NULL;
 
+-- name: existing_fires
+-- rows: shard int, schedule_id bigint, fire_us bigint
+-- why: a look-up for each row; as a join it may be planned to begin with all executions of part 0
+SELECT found.schedule_id, found.fire_us FROM {rows}, LATERAL (
+    SELECT schedule_id, fire_us FROM execution WHERE execution.shard = batch.shard
+    AND execution.schedule_id = batch.schedule_id AND execution.fire_us = batch.fire_us AND execution.part = 0 OFFSET 0
+) AS found;
+
 -- name: ready_heads
 -- rows: shard int, priority int
 -- why: one statement for all shards and priorities
@@ -98,28 +107,47 @@ FROM {rows};
 -- name: ready_entries
 -- rows: shard int, priority int
 -- why: one statement for all shards and priorities
-SELECT ready.*, execution.payload, execution.content_type, execution.labels, execution.deadline_us
-FROM {rows}, LATERAL (
+SELECT ready.*, asked.* FROM {rows}, LATERAL (
     SELECT shard, schedule_id, fire_us, part, due_us, priority, attempt, failures, job_id, flags, state, losses,
         delivered, cancel
     FROM entry WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND state = 1
         AND due_us <= :before_us AND NOT cancel
     ORDER BY due_us, schedule_id, fire_us, part LIMIT :limit
-) AS ready LEFT JOIN execution ON ready.part < 0 AND execution.shard = ready.shard
-    AND execution.schedule_id = ready.schedule_id AND execution.fire_us = ready.fire_us
-    AND execution.part = ready.part;
+) AS ready LEFT JOIN LATERAL (
+    SELECT payload, content_type, labels, deadline_us FROM execution
+    WHERE ready.part < 0 AND execution.shard = ready.shard AND execution.schedule_id = ready.schedule_id
+    AND execution.fire_us = ready.fire_us AND execution.part = ready.part OFFSET 0
+) AS asked ON TRUE;
 
 -- name: cancelled_entries
 -- rows: shard int
 -- why: one statement for all shards
-SELECT ended.*, execution.payload, execution.content_type, execution.labels, execution.deadline_us
-FROM {rows}, LATERAL (
+SELECT ended.*, asked.* FROM {rows}, LATERAL (
+    SELECT * FROM (
+        SELECT shard, schedule_id, fire_us, part, due_us, priority, attempt, failures, job_id, flags, state, losses,
+            delivered, cancel
+        FROM entry WHERE entry.shard = batch.shard AND cancel OFFSET 0
+    ) AS found ORDER BY schedule_id, fire_us, part LIMIT :limit
+) AS ended LEFT JOIN LATERAL (
+    SELECT payload, content_type, labels, deadline_us FROM execution
+    WHERE ended.part < 0 AND execution.shard = ended.shard AND execution.schedule_id = ended.schedule_id
+    AND execution.fire_us = ended.fire_us AND execution.part = ended.part OFFSET 0
+) AS asked ON TRUE;
+
+-- name: open_entries
+-- why: the execution is a look-up for each entry
+SELECT opened.*, asked.* FROM (
     SELECT shard, schedule_id, fire_us, part, due_us, priority, attempt, failures, job_id, flags, state, losses,
         delivered, cancel
-    FROM entry WHERE entry.shard = batch.shard AND cancel ORDER BY schedule_id, fire_us, part LIMIT :limit
-) AS ended LEFT JOIN execution ON ended.part < 0 AND execution.shard = ended.shard
-    AND execution.schedule_id = ended.schedule_id AND execution.fire_us = ended.fire_us
-    AND execution.part = ended.part;
+    FROM entry WHERE shard = :shard AND (schedule_id, fire_us, part) > (:schedule_id, :fire_us, :part)
+        AND (state = 0 OR (state = 1 AND delivered))
+    ORDER BY schedule_id, fire_us, part LIMIT :limit
+) AS opened LEFT JOIN LATERAL (
+    SELECT payload, content_type, labels, deadline_us FROM execution
+    WHERE opened.part < 0 AND execution.shard = opened.shard AND execution.schedule_id = opened.schedule_id
+    AND execution.fire_us = opened.fire_us AND execution.part = opened.part OFFSET 0
+) AS asked ON TRUE
+ORDER BY opened.schedule_id, opened.fire_us, opened.part;
 
 -- name: judge_successes
 -- rows: shard int, schedule_id bigint, fire_us bigint, part bigint, attempt int, started_us bigint, finished_us bigint, executor_id text, result blob, result_type text
