@@ -82,6 +82,7 @@ class Executor:
         self._confirmed = asyncio.Event()
         self._confirmed.set()
         self._draining = False
+        self._ended = asyncio.Event()
         self._links: Links | None = None
         self._runner: Runner | None = None
 
@@ -100,13 +101,14 @@ class Executor:
         self._runner = Runner(self._registry, self._clock, self._time, self._on_reports)
         self._links = Links(dial, addresses, self, self._clock, self._chance)
         async with AsyncExitStack() as stack:
+            stack.callback(self._ended.set)
             await self._open_places(stack, self._runner)
             timers = asyncio.create_task(self._runner.timers.run(), name="luciole-timers")
             stack.callback(timers.cancel)
             await self._links.run()
 
     async def drain(self, grace_us: int) -> None:
-        """Finish what runs, hand back the rest, have it all confirmed, then end `run`.
+        """Finish what runs, hand back the rest, have it all confirmed, then end `run`; returns when it has ended.
 
         Args:
             grace_us: what running handlers get; after it they are cancelled and handed back.
@@ -124,6 +126,7 @@ class Executor:
                 self._runner.abandon_all()
         await self._clock.wait(self._confirmed, limits.CONFIRM_GRACE_US)
         self._links.stop()
+        await self._ended.wait()
 
     def gauges(self) -> dict[str, int]:
         """Return what it does now, as numbers."""

@@ -104,7 +104,12 @@ class ProcessPlace:
         for process in self._processes:
             if process.inner is not None:
                 _kill(process.inner)
-        await asyncio.gather(*self._tasks)
+        ending = asyncio.gather(*self._tasks)
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            await ending  # They are dead already, and must not be left to a loop that is about to be closed.
+            raise
 
     def pids(self) -> list[int]:
         """Return the ids of the processes that are ready."""
