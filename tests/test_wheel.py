@@ -1,6 +1,7 @@
 """What is published works in an empty environment: the wheel is complete, and nothing else is in it."""
 
 import shutil
+import signal
 import subprocess
 import sys
 import venv
@@ -10,9 +11,29 @@ from pathlib import Path
 import pytest
 
 from tests import imports
+from tests.cli.processes import luciole
 
 ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.slow
+
+TILL = """
+from luciole import App, every
+
+app = App(name="till")
+
+@app.job
+async def charge(order_id: int) -> str:
+    print("charging", order_id, flush=True)
+    return f"order {order_id} paid"
+
+app.schedule("often", charge.bind(1), every("1s"))
+"""
+
+SEND = """
+from till import charge
+
+print(charge.enqueue_sync(42).result_sync(timeout="30s"))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +114,17 @@ def test_a_job_runs_there_on_the_embedded_store_without_any_extra(python: Path, 
     command = [str(python.with_name("luciole")), "node"]
     refused = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True, timeout=60)
     assert (refused.returncode, "pip install 'luciole[grpc]'" in refused.stderr) == (2, True), refused.stderr
+
+
+def test_up_serves_there_what_another_process_enqueues(python: Path, tmp_path: Path) -> None:
+    """Goal: migrations, statements and tables of zones are all in the wheel: a schedule fires, and an enqueue succeeds.
+
+    Method: `up` on SQLite in a folder of its own, and a second process that enqueues.
+    """
+    (tmp_path / "till.py").write_text(TILL, encoding="utf-8")
+    (tmp_path / "send.py").write_text(SEND, encoding="utf-8")
+    with luciole("up", "till:app", folder=tmp_path, python=python) as up:
+        up.wait_for("charging 1")
+        sent = subprocess.run([python, "send.py"], cwd=tmp_path, check=False, capture_output=True, text=True)
+        assert up.end(signal.SIGTERM) == 0
+    assert (sent.stdout, sent.stderr) == ("order 42 paid\n", "")

@@ -16,9 +16,15 @@ PATIENCE_S = 60
 class Process:
     """One process, and the lines that it wrote so far."""
 
-    def __init__(self, *arguments: str, folder: Path, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *arguments: str,
+        folder: Path,
+        environ: Mapping[str, str] | None = None,
+        python: str | Path = sys.executable,
+    ) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "luciole", *arguments],
+            [python, "-W", "error", "-m", "luciole", *arguments],
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -80,9 +86,11 @@ class Process:
 
 
 @contextmanager
-def luciole(*arguments: str, folder: Path, environ: Mapping[str, str] | None = None) -> Iterator[Process]:
+def luciole(
+    *arguments: str, folder: Path, environ: Mapping[str, str] | None = None, python: str | Path = sys.executable
+) -> Iterator[Process]:
     """Start `luciole ARGUMENTS`, and end it with the block."""
-    process = Process(*arguments, folder=folder, environ=environ)
+    process = Process(*arguments, folder=folder, environ=environ, python=python)
     try:
         yield process
     finally:

@@ -122,7 +122,7 @@ class MemoryOutbox(MemoryClient):
         if execution is None:
             return Settled.REFUSED
         entry = self._state.entry(settlement.key)
-        # I5: the attempt token alone guards the write; I6: and the entry is settled once.
+        # I5, I6: the attempt token alone guards the write, and the entry is settled once.
         if entry is None or entry.state is EntryState.WAITING or entry.attempt != settlement.attempt:
             recorded = _recorded_outcome(execution, settlement.attempt)
             return Settled.CONFIRMED if recorded == settlement.outcome else Settled.REFUSED

@@ -65,7 +65,7 @@ def _settle_plain(turn: Sequence[_Placed], answers: dict[int, Settled]) -> Scrip
         (*key, attempt, started_us, finished_us, executor_id, result, stored_text(kind, limits.NAME_LENGTH_MAX))
         for _, (key, attempt, _, _, started_us, finished_us, executor_id, result, kind, *_) in turn
     )
-    # I5: the attempt token alone guards the write; I6: and the entry is settled once.
+    # I5, I6: the attempt token alone guards the write, and the entry is settled once.
     left = {ExecutionKey(*row) for row in (yield Query("judge_successes", rows=rows))}
     if left:
         rows = [row for row in rows if row[:4] not in left]
@@ -84,7 +84,7 @@ def _settle_locked(turn: Sequence[_Placed], answers: dict[int, Settled]) -> Scri
     current, others = [], []
     for place, item in turn:
         row = locked.get(item.key)
-        # I5: the attempt token alone guards the write; I6: and the entry is settled once.
+        # I5, I6: the attempt token alone guards the write, and the entry is settled once.
         if row is not None and row[4] == item.attempt and row[5] != EntryState.WAITING:
             current.append(item)
             answers[place] = Settled.SETTLED
