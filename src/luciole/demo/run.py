@@ -74,7 +74,8 @@ class Demo:
 
     async def _declare(self, store: Store) -> tuple[Instant, Instant]:
         """Store the schedules; return from when and until when they fire."""
-        start_us = (await store.now_us() // SECOND_US + 2) * SECOND_US
+        # At an even second, on which the mails fire: so the kill finds them half-way.
+        start_us = ((await store.now_us() + SECOND_US) // (2 * SECOND_US) + 1) * 2 * SECOND_US
         start = to_datetime(start_us)
         declare_schedules(app, start=start, length=self._course.length)
         app.use_store(store)
