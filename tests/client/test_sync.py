@@ -155,6 +155,29 @@ print("done", app.name, charge.name)
 """
 
 
+FORKED = """
+import os
+from luciole.app import App
+app = App("sqlite:///{path}", name="shop")
+@app.job
+def charge(order_id: int) -> int:
+    return order_id
+charge.enqueue_sync(1)
+child = os.fork()
+if not child:
+    charge.enqueue_sync(2)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print(charge.enqueue_sync(3).state_sync().name)
+"""
+
+
+def test_a_forked_process_opens_a_client_of_its_own(tmp_path: Path) -> None:
+    script = FORKED.format(path=tmp_path / "shop.db")
+    ended = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout) == (0, "READY\n"), ended.stderr
+
+
 @pytest.mark.parametrize("body", ["charge.enqueue_sync(1)", "asyncio.run(charge.enqueue(1))"])
 def test_a_script_ends_by_itself_without_closing_anything(tmp_path: Path, body: str) -> None:
     script = tmp_path / "store_front.py"

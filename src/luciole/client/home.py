@@ -4,6 +4,7 @@ import asyncio
 import atexit
 import contextlib
 import functools
+import os
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextvars import ContextVar
@@ -67,10 +68,12 @@ class _Seat:
         self.client: Client | None = None
         self.opening: asyncio.Task[Client] | None = None
         self.keeper: AsyncGenerator[None, None] | None = None
+        self.pid = os.getpid()
 
     @property
     def alive(self) -> bool:
-        return self.loop.is_running() and not self.loop.is_closed()
+        # A forked process has a copy of the loop, but not the thread that runs it.
+        return self.loop.is_running() and self.pid == os.getpid()
 
 
 class Home:
@@ -175,9 +178,11 @@ async def _keep(client: Client) -> AsyncGenerator[None, None]:
 
 
 async def _leave(seat: _Seat) -> None:
-    seat.client = None
+    client, seat.client = seat.client, None
     if seat.keeper is not None:
         await seat.keeper.aclose()
+    elif client is not None:  # Bound: what is queued becomes durable while its owner's store is still open.
+        await client.close()
 
 
 def _leave_at_exit(seat: _Seat) -> None:
