@@ -13,6 +13,7 @@ from luciole.service.checking import read_labels
 from luciole.settings import Settings
 from luciole.store.spi import Store
 from luciole.wire.connection import Connection
+from luciole.wire.transport import parse_address
 from luciole.wiring import build_node, open_store
 
 _EVERYWHERE = ("0.0.0.0", "[::]")  # noqa: S104 - compared with, not bound
@@ -170,6 +171,7 @@ async def run_executor(
     from luciole.executor.dial import GrpcDial  # noqa: PLC0415 - an extra
 
     surroundings = Surroundings()
+    nodes = split_nodes(settings.nodes)
     if declares and app.declarations:
         await app.declare()
     executor = Executor(
@@ -178,7 +180,7 @@ async def run_executor(
         chance=surroundings.chance,
         settings=executor_settings(settings),
     )
-    task = asyncio.create_task(executor.run(GrpcDial(settings.tls_ca), split_nodes(settings.nodes)))
+    task = asyncio.create_task(executor.run(GrpcDial(settings.tls_ca), nodes))
     try:
         started(executor)
         await _until(stop, task)
@@ -211,8 +213,12 @@ def executor_settings(settings: Settings, *, own_loop: bool = True) -> ExecutorS
 
 
 def split_nodes(nodes: str) -> Sequence[str]:
-    """Return the addresses of a list separated by commas."""
-    return [address.strip() for address in nodes.split(",") if address.strip()]
+    """Return the addresses of a list separated by commas.
+
+    Raises:
+        InvalidValue: one of them is no address.
+    """
+    return [parse_address(address.strip(), field="nodes").text for address in nodes.split(",") if address.strip()]
 
 
 @asynccontextmanager

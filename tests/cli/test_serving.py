@@ -111,6 +111,26 @@ def test_an_executor_that_is_killed_is_replaced_without_a_loss(folder: Path) -> 
     assert shown["attempt"] == 2
 
 
+def test_an_executor_with_a_wrong_token_is_told_and_ends(folder: Path) -> None:
+    address_file = folder / "address"
+    with luciole("node", "--address-file", str(address_file), "--token", "right", folder=folder) as node:
+        node.wait_for("listens on")
+        address = address_file.read_text(encoding="utf-8").strip()
+        wrong = command("executor", "shop:app", "--node", address, "--token", "wrong", folder=folder, code=2)
+        assert "token" in wrong
+        with luciole("executor", "shop:app", "--node", address, "--token", "right", folder=folder) as executor:
+            executor.wait_for("connected to node")
+
+
+def test_an_app_that_is_up_takes_executors_from_elsewhere(folder: Path) -> None:
+    with luciole("up", "shop:app", "--listen", "127.0.0.1:0", folder=folder) as up:
+        up.wait_for("runs shop")
+        (one,) = json.loads(command("nodes", "--json", folder=folder))["nodes"]
+        with luciole("executor", "shop:app", "--node", one["address"], folder=folder) as executor:
+            executor.wait_for("connected to node")
+            assert executor.end(signal.SIGTERM) == 0
+
+
 def test_a_second_signal_ends_a_drain_at_once(folder: Path) -> None:
     with luciole("up", "shop:app", folder=folder) as up:
         up.wait_for("runs shop")
@@ -142,6 +162,7 @@ def test_a_cancelled_execution_ends_wherever_it_runs(folder: Path) -> None:
         (("up", "shop:app", "--dsn", "postgresql://me:secret@127.0.0.1:1/x"), 4, "127.0.0.1"),
         (("up", "shop:app", "--slots", "1000000"), 2, "slots"),
         (("executor", "shop:app"), 2, "--node"),
+        (("executor", "shop:app", "--node", "nonsense"), 2, "'nonsense' is no address"),
         (("node", "--listen", "0.0.0.0:0"), 2, "TLS"),
         (("node", "--listen", "nonsense"), 2, "listen"),
     ],
