@@ -3,10 +3,10 @@
 import dataclasses
 from collections.abc import Awaitable, Callable
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from luciole import limits
-from luciole.errors import LucioleError
+from luciole.errors import LucioleError, StoreUnavailable
 from luciole.model.ids import ExecutionKey, NodeId
 from luciole.model.plan import DueBatch
 from luciole.model.schedule import Cursor, ScheduleState
@@ -20,6 +20,10 @@ Call = Callable[[Store, int], Awaitable[Any]]
 #: Longer than any case lasts.
 FAR_US = 3_660 * limits.DAY_US
 NODE_TTL_US = 30 * limits.SECOND_US
+
+AnswerT = TypeVar("AnswerT")
+
+TRIES_MAX = 3
 
 #: Request keys that a sequence of verbs uses.
 REQUEST_KEYS = ("k0", "k1")
@@ -41,7 +45,7 @@ class Side:
     async def ask(self, client: int, call: Call) -> Any:  # noqa: ANN401 - any verb's answer
         """Return a verb's answer to one client, or the class of the error that it raised."""
         try:
-            answer = await call(self.client(client), self.number)
+            answer = await patiently(lambda: call(self.client(client), self.number))
         except LucioleError as error:
             return type(error)
         if isinstance(answer, DueBatch):
@@ -78,6 +82,9 @@ class Side:
 
     async def picture(self) -> dict[str, Any]:
         """Return all that can be seen of this store, plain."""
+        return await patiently(self._picture)
+
+    async def _picture(self) -> dict[str, Any]:
         store = self.client(0)
         shards = range(store.shards)
         now_us = await store.now_us()
@@ -100,6 +107,16 @@ class Side:
             "backlog": await store.backlog(),
         }
         return {name: self.plain(value) for name, value in found.items()}
+
+
+async def patiently(ask: Callable[[], Awaitable[AnswerT]]) -> AnswerT:
+    """Ask again where nothing was written: a machine so busy that a database gave us up is no finding."""
+    for _ in range(TRIES_MAX - 1):
+        try:
+            return await ask()
+        except StoreUnavailable:
+            continue
+    return await ask()
 
 
 def nodes() -> tuple[NodeId, NodeId]:
