@@ -144,6 +144,8 @@ POSTGRES_MIGRATE_US: Final = 10 * MINUTE_US
 POSTGRES_PAUSE_MIN_US: Final = MS_US
 POSTGRES_CONFLICT_PAUSE_MAX_US: Final = 200 * MS_US
 POSTGRES_RECONNECT_MAX_US: Final = 2 * SECOND_US
+#: A transaction that is older than this keeps dead rows from being cleared away for too long.
+POSTGRES_OLD_TRANSACTION_US: Final = MINUTE_US
 
 #: What a loop sleeps at most: whatever wakes it may get lost.
 IDLE_PAUSE_MAX_US: Final = 500 * MS_US

@@ -10,7 +10,7 @@ from luciole import limits
 from luciole.model.instant import Instant
 from luciole.model.lease import Cluster, NodeInfo
 from luciole.store.reads import Backlog
-from luciole.store.spi import Store
+from luciole.store.spi import Store, Watchful
 
 #: What a host's clock may differ from the store's before somebody should look.
 _SKEW_WARN_US = 2 * limits.SECOND_US
@@ -81,8 +81,14 @@ async def examine(store: Store, *, host_now_us: Instant, node_ttl_us: int) -> tu
         _clock(view.now_us, host_now_us),
         *_nodes(view),
         *_backlog(view),
+        *await _database(store),
         *_packages(view),
     )
+
+
+async def _database(store: Store) -> tuple[Finding, ...]:
+    worries = await store.worries() if isinstance(store, Watchful) else ()
+    return tuple(Finding(level=Level.WARN, subject=worry.subject, text=worry.text) for worry in worries)
 
 
 def _held(cluster: Cluster) -> dict[str, int]:

@@ -107,6 +107,14 @@ class Backlog:
     keys: tuple[ExecutionKey, ...] = ()  #: a sample of parked executions
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worry:
+    """Something about the database itself, not about what we keep in it, that somebody should look at."""
+
+    subject: str  #: one or two words
+    text: str  #: what it is, for how long, and what to do about it
+
+
 def seen_job(namespace: str, handler: str, payload: bytes, content_type: str, options: str) -> JobSpec:
     """Return a job as people see it: options that this version can't read look like the defaults (I7)."""
     try:

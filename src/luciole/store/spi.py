@@ -24,7 +24,7 @@ from luciole.model.outbox import Delivery, Entry, Running, Settled, Settlement
 from luciole.model.plan import DueBatch, LedgerRow, Plan, PlanOutcome, ReadyBatch
 from luciole.model.schedule import NewSchedule, ScheduleState, ScheduleView
 from luciole.store.capabilities import Capabilities
-from luciole.store.reads import Backlog, ExecutionFilter, JobView, LedgerView, Page, ScheduleFilter
+from luciole.store.reads import Backlog, ExecutionFilter, JobView, LedgerView, Page, ScheduleFilter, Worry
 
 
 class LeaseStore(Protocol):
@@ -407,4 +407,13 @@ class Store(LeaseStore, PlanStore, OutboxStore, ExecutionStore, CatalogStore, Re
         Raises:
             Unsupported: this store can't; the message lists the kinds that it can.
         """
+        ...
+
+
+@runtime_checkable
+class Watchful(Protocol):
+    """What a store may do besides: look at the technology under it. `luciole doctor` asks."""
+
+    async def worries(self) -> tuple[Worry, ...]:
+        """Return what should worry somebody, the worst first; nothing when all is well. Read-only."""
         ...

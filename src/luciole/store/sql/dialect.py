@@ -6,6 +6,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 from luciole.model.ids import Shard
 from luciole.store.capabilities import Capabilities
+from luciole.store.reads import Worry
 from luciole.store.sql.migrate import Migration
 from luciole.store.sql.script import Script
 
@@ -80,6 +81,10 @@ class Dialect(Protocol):
         Raises:
             Unsupported: not this kind; the message lists the kinds that work.
         """
+        ...
+
+    async def worries(self) -> tuple[Worry, ...]:
+        """Look at the database itself; see `Watchful.worries`."""
         ...
 
 

@@ -2,6 +2,7 @@
 
 from luciole.model.ids import Shard
 from luciole.store.capabilities import Capabilities
+from luciole.store.reads import Worry
 from luciole.store.sql import migrate
 from luciole.store.sql.catalog import SqlCatalog
 from luciole.store.sql.dialect import Dialect, Lane
@@ -55,3 +56,7 @@ class SqlStore(SqlLeases, SqlPlans, SqlOutbox, SqlExecutions, SqlCatalog, SqlRea
     async def wait_hint(self, timeout_us: int) -> frozenset[Shard]:
         """Wait until somebody may have made something due sooner, or until the time is over."""
         return await self._db.wait_hint(timeout_us)
+
+    async def worries(self) -> tuple[Worry, ...]:
+        """Return what about the database should worry somebody."""
+        return await self._db.worries()

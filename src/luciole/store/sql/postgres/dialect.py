@@ -11,6 +11,7 @@ from luciole import limits
 from luciole.model.ids import Shard
 from luciole.runtime.clock import Clock
 from luciole.store.capabilities import Capabilities
+from luciole.store.reads import Worry
 from luciole.store.sql.dialect import Lane
 from luciole.store.sql.migrate import Migration, load_migrations
 from luciole.store.sql.postgres import inside
@@ -21,6 +22,7 @@ from luciole.store.sql.postgres.listen import Listener
 from luciole.store.sql.postgres.pauses import pause_us
 from luciole.store.sql.postgres.pool import Pool
 from luciole.store.sql.postgres.transaction import READ, WRITE, Transaction
+from luciole.store.sql.postgres.worries import look
 from luciole.store.sql.queries import Statement, load
 from luciole.store.sql.script import Script
 
@@ -171,6 +173,17 @@ class PostgresDialect:
             tables=_tables_of(migrations),
             now_us=self._now_us,
         )
+
+    async def worries(self) -> tuple[Worry, ...]:
+        """Look for what holds up the server or weakens its promises."""
+        return await self._unbroken(self._worries())
+
+    async def _worries(self) -> tuple[Worry, ...]:
+        try:
+            async with self._lend(Lane.READ) as link:
+                return await look(link.raw)
+        except Exception as problem:
+            raise meaning(problem, str(self._place), committing=False) from problem
 
     async def _unbroken(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
         """Finish what was begun even when the caller is cancelled: half a command would poison its connection."""

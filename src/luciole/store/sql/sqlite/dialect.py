@@ -12,6 +12,7 @@ from luciole.model.ids import Shard
 from luciole.runtime.chance import Chance
 from luciole.runtime.clock import Clock
 from luciole.store.capabilities import Capabilities
+from luciole.store.reads import Worry
 from luciole.store.sql.dialect import Lane
 from luciole.store.sql.hints import Hints
 from luciole.store.sql.migrate import Migration, load_migrations
@@ -157,6 +158,10 @@ class SqliteDialect:
     def inside(self, kind: str) -> Any:  # noqa: ANN401 - each kind of connection has a runner of its own type
         """Return what runs a script in a user's own transaction on this file."""
         return inside.runner(kind, self._path, self._prepared, self._clock.now_us)
+
+    async def worries(self) -> tuple[Worry, ...]:
+        """Nothing: a file has no life of its own."""
+        return ()
 
     def _changed_elsewhere(self) -> bool:
         """Whether another connection has committed since the last look; cheap, and reads no page."""
