@@ -11,11 +11,12 @@ if TYPE_CHECKING:
 # Nothing that was deleted or replaced since the oldest snapshot began can be cleared away: every look at what is due
 # goes over all of it. The one culprit is named; when it has gone, the next one is.
 _OLD_SNAPSHOTS = """
-SELECT 'session ' || pid || ' of ' || coalesce(usename, '?')
-    || ' (' || coalesce(nullif(application_name, ''), 'no name') || ', ' || coalesce(state, 'state unknown') || ')', extract(epoch FROM clock_timestamp() - xact_start)
+SELECT format('session %s of %s (%s, %s)', pid, coalesce(usename, '?'),
+    coalesce(nullif(application_name, ''), 'no name'), coalesce(state, 'state unknown')),
+    extract(epoch FROM clock_timestamp() - xact_start)
 FROM pg_stat_activity WHERE datname = current_database() AND backend_xmin IS NOT NULL AND pid <> pg_backend_pid()
 UNION ALL
-SELECT 'prepared transaction ' || quote_literal(gid), extract(epoch FROM clock_timestamp() - prepared)
+SELECT format('prepared transaction %L', gid), extract(epoch FROM clock_timestamp() - prepared)
 FROM pg_prepared_xacts WHERE database = current_database()
 ORDER BY 2 DESC NULLS LAST LIMIT 1
 """
@@ -43,8 +44,8 @@ async def look(connection: "asyncpg.Connection[asyncpg.Record]") -> tuple[Worry,
         if age_s is not None and age_s * limits.SECOND_US >= limits.POSTGRES_OLD_TRANSACTION_US:
             text = (
                 f"{culprit} has been open for {int(age_s)} s: since then no dead row could be cleared away, and "
-                "planning and polling slow down; end it (`SELECT pg_terminate_backend(pid)`, or ROLLBACK PREPARED), and set "
-                "idle_in_transaction_session_timeout for whoever forgets"
+                "planning and polling slow down; end it (`SELECT pg_terminate_backend(pid)`, or ROLLBACK "
+                "PREPARED), and set idle_in_transaction_session_timeout for whoever forgets"
             )
             found.append(Worry(subject="old transaction", text=text))
     return tuple(found)
