@@ -93,7 +93,7 @@ def run(arguments: Sequence[str]) -> int:
         if problem.ctx is not None and problem.message == problem.ctx.get_help():
             click.echo(problem.message, err=True, color=color)  # A group alone was named: this is no mistake.
         else:
-            _complain(f"{problem.format_message().rstrip('.?')}; see `{where} --help`", color=color)
+            _complain(f"{problem.format_message()} (see `{where} --help`)", color=color)
         return problem.exit_code
     except click.ClickException as problem:
         _complain(problem.format_message(), color=color)
