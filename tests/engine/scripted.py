@@ -92,7 +92,10 @@ class ScriptedExecutor:
 
     def held(self) -> tuple[Held, ...]:
         """Return all that it holds."""
-        running = [Held(key, delivered.attempt, self.clock.now_us()) for key, delivered in self.running.items()]
+        started = {(key, attempt): at_us for key, attempt, at_us in self.starts}
+        running = [
+            Held(key, delivered.attempt, started[key, delivered.attempt]) for key, delivered in self.running.items()
+        ]
         return (*running, *(Held(key, report.attempt, None) for key, report in self.unconfirmed.items()))
 
     async def finish(self, key: ExecutionKey, outcome: AttemptOutcome = AttemptOutcome.SUCCEEDED) -> None:
