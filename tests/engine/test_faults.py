@@ -414,7 +414,7 @@ async def test_memory_holds_a_bounded_part_and_executors_hold_what_they_have_slo
         await cluster.enqueue()
     await cluster.schedule("secondly", every("10ms").to_spec(), policy=Policy(overlap=Overlap.ALLOW))
     most_held = most_running = 0
-    for _ in range(40):
+    for _ in range(12):
         await cluster.clock.advance(250 * MS_US)
         most_held = max(most_held, len(node.gateway.holds))
         most_running = max(most_running, len(executor.running))
