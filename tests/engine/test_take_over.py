@@ -8,11 +8,13 @@ from luciole.errors import OutcomeUnknown
 from luciole.limits import MS_US, SECOND_US
 from luciole.model.execution import ExecutionState
 from luciole.model.ids import ExecutionKey
-from luciole.model.outbox import AttemptOutcome
+from luciole.model.job import JobSpec, Retry
+from luciole.model.outbox import AttemptOutcome, EntryState
 from luciole.model.plan import Plan, PlanOutcome
 from luciole.model.trigger import every
 from luciole.store.memory import MemoryStore
 from luciole.store.spi import Store
+from luciole.testing.factories import an_entry
 from tests.engine.scripted import ScriptedExecutor, SmallCluster, crash, linger
 
 E1, E2 = "1" * 16, "2" * 16
@@ -110,7 +112,10 @@ async def test_an_executor_hears_from_the_new_holder_before_its_old_sessions_lea
     by_first = {flight.entry.key for flight in first.gateway.flights.all()}
     assert by_first
     await crash(first)
-    await cluster.clock.advance(5_500 * MS_US)
+    second = cluster.nodes[1]
+    while len(second.engine.leases.trusted()) < cluster.shards:
+        await cluster.clock.advance(10 * MS_US)
+    await cluster.clock.advance(10 * MS_US)
     kept = {key for key, _ in executor.kept}
     cluster.nodes.remove(first)
     await cluster.stop()
@@ -155,12 +160,43 @@ async def test_what_a_plan_created_runs_although_its_answer_was_lost(*, settled:
     assert {(view.state, view.attempt) for view in views} == {(ExecutionState.SUCCEEDED, 1)}
 
 
+async def test_a_poll_passes_over_what_is_recorded_as_delivered_while_it_is_being_loaded() -> None:
+    # I6: the poll may be faster than the load.
+    cluster = SmallCluster()
+    node = await cluster.start()
+    await cluster.clock.advance(1 * SECOND_US)
+    recovery = node.gateway.recovery
+    fresh, delivered = (an_entry(ExecutionKey(1, 0, 0, -part), state=EntryState.READY) for part in (1, 2))
+    delivered = delivered._replace(delivered=True)
+    node.gateway.holds.shards[1].complete = False
+    assert recovery.polled([fresh, delivered]) == [fresh]
+    await cluster.stop()
+
+
+async def test_a_second_attempt_is_on_record_before_it_is_sent() -> None:
+    cluster = SmallCluster()
+    node = await cluster.start()
+    executor = ScriptedExecutor(cluster.clock, E1, script=linger)
+    await executor.join(node)
+    key = await cluster.enqueue(JobSpec(handler="report", retry=Retry(limit=1, delay_us=MS_US)))
+    await cluster.clock.advance(1 * SECOND_US)
+    await executor.finish(key, AttemptOutcome.FAILED)
+    await cluster.clock.advance(1 * SECOND_US)
+    entry = cluster.state.entry(key)
+    await cluster.stop()
+    assert executor.running[key].attempt == 2
+    assert entry is not None
+    assert (entry.attempt, entry.delivered, entry.executor_id) == (2, True, E1)
+
+
 async def test_a_waiting_execution_is_cancelled_by_one_settlement() -> None:
     cluster = SmallCluster()
     node = await cluster.start()
     key = await cluster.enqueue()
     await cluster.clock.advance(1 * SECOND_US)
     await cluster.reader.request_cancel([key])
+    executor = ScriptedExecutor(cluster.clock, E1)
+    await executor.join(node)
     other = await cluster.enqueue()
     await cluster.reader.request_cancel([other])
     await cluster.clock.advance(2 * SECOND_US)

@@ -117,7 +117,7 @@ class Holds:
         hold = self.shards.get(key.shard)
         if hold is None or hold.entries.get(key) is not entry:
             return False
-        return key not in self._flights and key not in self.reserved
+        return key not in self._flights and key not in self.reserved and key not in hold.astray
 
     def begin_read(self) -> Read:
         """Note that rows are about to be read from the store."""
