@@ -215,6 +215,8 @@ PLAN_PAUSE_MIN_US: Final = 10 * MS_US
 #: How long one wait for a hint of the store lasts; and how often hints wake the planner at most.
 HINT_WAIT_US: Final = 5 * SECOND_US
 PLAN_HINT_PAUSE_US: Final = 50 * MS_US
+#: How often a node counts what is due and open, for its telemetry.
+BACKLOG_PAUSE_US: Final = 10 * SECOND_US
 #: How often the event loop is asked whether it is stalled.
 STALL_LOOKS: Final = 12
 #: What a tick under way gets to end when its loop is stopped; and how often a drain looks.

@@ -19,7 +19,7 @@ from luciole.runtime.probe import Probe
 from luciole.runtime.store_clock import StoreClock
 from luciole.runtime.telemetry import Telemetry
 from luciole.settings import Settings
-from luciole.store.spi import Store
+from luciole.store.spi import Gauged, Store
 
 #: Loops whose standstill makes a node unfit to hold shards.
 _VITAL = ("plan", "deliver", "record", "poll", "recover", "report-0", "report-1", "rescue")
@@ -64,6 +64,7 @@ class Engine:
         self._delivery = delivery
         self._plan_hinted_us = 0
         self._stall_seen_us: int | None = None
+        self._backlog: dict[str, int] = {}
         self.membership = self._make_membership()
         self.leases = self._make_leases()
         self.rescuer = self._make_rescuer()
@@ -110,6 +111,19 @@ class Engine:
             self._around.telemetry.note("event_loop_stall", max(0, late_us))
         self._stall_seen_us = now_us
         return pause_us
+
+    async def count_backlog(self) -> int:
+        """Ask the store what is due and open, for the telemetry; a tick of its own loop."""
+        backlog = await self._around.telemetry.timed("backlog", self._around.store.backlog())
+        now_us = self._around.store_clock.now_us()
+        oldest = {"due": backlog.oldest_due_us, "ready": backlog.oldest_ready_us}
+        self._backlog = {
+            "due_schedules": backlog.due_schedules,
+            "open_entries": backlog.open_entries,
+            "ready_due": backlog.ready_due,
+            "parked": backlog.parked,
+        } | {f"oldest_{name}_age_us": now_us - at_us for name, at_us in oldest.items() if at_us is not None}
+        return limits.BACKLOG_PAUSE_US
 
     def _make_membership(self) -> Membership:
         around = self._around
@@ -193,11 +207,16 @@ class Engine:
         loops.add("rescue", self.rescuer.tick, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
         loops.add("prune", self.pruner.tick, pause_max_us=self.pruner.walk_pause_us)
         loops.add("hints", self.hear_hints)
+        loops.add("backlog", self.count_backlog, pause_max_us=limits.BACKLOG_PAUSE_US)
         loops.add("stalls", self.note_stall, pause_max_us=settings.lease_ttl_us)
 
     def _add_gauges(self) -> None:
         gauge = self._around.telemetry.gauge
         loops = self._around.loops
+        store = self._around.store
+        if isinstance(store, Gauged):
+            gauge("store", store.gauges)
+        gauge("backlog", lambda: self._backlog)
         gauge("shards", lambda: len(self.leases.trusted()))
         gauge("plan_batch", lambda: self.planner.batch)
         gauge("rescues_waiting", lambda: self.rescuer.waiting)

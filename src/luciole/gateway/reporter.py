@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -79,9 +79,15 @@ class Reporter:
 
     def collect(self, session: Session, reports: Sequence[Report]) -> None:
         """Take reports of a session; each is confirmed when it is durable."""
+        lags: Counter[int] = Counter()
         for report in reports:
             flight = self.flights.of_attempt(report.key, report.attempt)
-            self._queue.append(_Item(None if flight is None else flight.entry, session, report))
+            entry = None if flight is None else flight.entry
+            self._queue.append(_Item(entry, session, report))
+            if entry is not None and report.started_us is not None:
+                lags[(report.started_us - entry.due_us) // limits.MS_US] += 1
+        for lag_ms, times in lags.items():
+            self.telemetry.note("start_lag", max(0, lag_ms) * limits.MS_US, times)
         if self.probe is not None:
             self.probe.stamp(Stage.REPORT, [report.key for report in reports], self.store_clock.now_us())
             for report in reports:

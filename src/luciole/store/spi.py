@@ -411,6 +411,15 @@ class Store(LeaseStore, PlanStore, OutboxStore, ExecutionStore, CatalogStore, Re
 
 
 @runtime_checkable
+class Gauged(Protocol):
+    """What a store may do besides: tell who waits inside it. A node's telemetry asks, with each heartbeat."""
+
+    def gauges(self) -> dict[str, int]:
+        """Return numbers by name: waits for connections and for locks, now or since the start; costs nothing."""
+        ...
+
+
+@runtime_checkable
 class Watchful(Protocol):
     """What a store may do besides: look at the technology under it. `luciole doctor` asks."""
 

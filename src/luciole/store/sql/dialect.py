@@ -71,6 +71,10 @@ class Dialect(Protocol):
         """Wake who waits, here and (at a bounded rate) in other processes; never blocks, never fails."""
         ...
 
+    def gauges(self) -> dict[str, int]:
+        """Return who waits for connections and locks; see `Gauged`."""
+        ...
+
     async def wait_hint(self, timeout_us: int) -> frozenset[Shard]:
         """Wait for a hint; see `Store.wait_hint`."""
         ...

@@ -53,6 +53,10 @@ class SqlStore(SqlLeases, SqlPlans, SqlOutbox, SqlExecutions, SqlCatalog, SqlRea
         """Release every connection; safe to repeat."""
         await self._db.close()
 
+    def gauges(self) -> dict[str, int]:
+        """Return who waits for connections and locks."""
+        return self._db.gauges()
+
     async def wait_hint(self, timeout_us: int) -> frozenset[Shard]:
         """Wait until somebody may have made something due sooner, or until the time is over."""
         return await self._db.wait_hint(timeout_us)

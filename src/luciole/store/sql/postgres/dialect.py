@@ -94,6 +94,7 @@ class PostgresDialect:
         self._before_commit = before_commit
         self._now_us = SHIFTED_NOW_US if clock_can_shift else NOW_US
         self._prepared = _prepare(self._now_us)
+        self._conflicts = 0
         self._pools = {lane: Pool(partial(self._open, lane), most) for lane, (most, _) in LANES.items()}
         self._listener = Listener(partial(connect, self._place, {}), clock=clock, chance=chance, channel=schema)
         self._under_way: set[asyncio.Task[Any]] = set()
@@ -159,6 +160,14 @@ class PostgresDialect:
         """Wake whoever waits for these shards, here at once and elsewhere soon."""
         self._listener.tell(shards)
 
+    def gauges(self) -> dict[str, int]:
+        """Return who waits for a connection, how often somebody had to, and how many races were lost and repeated."""
+        found = {"conflicts": self._conflicts}
+        for lane, pool in self._pools.items():
+            found[f"waiting.{lane.name.lower()}"] = pool.waiting
+            found[f"waits.{lane.name.lower()}"] = pool.waits
+        return found
+
     async def wait_hint(self, timeout_us: int) -> frozenset[Shard]:
         """Wait for a hint of any process."""
         return await self._listener.wait(timeout_us)
@@ -208,6 +217,7 @@ class PostgresDialect:
                 tries += 1
                 if not is_conflict(problem) or tries >= limits.CONFLICT_TRIES_MAX:
                     raise meaning(problem, str(self._place), committing=transaction.committing) from problem
+            self._conflicts += 1
             await self._clock.sleep(pause_us(tries, limits.POSTGRES_CONFLICT_PAUSE_MAX_US, self._chance()))
 
     async def _read(self, lane: Lane, begin: Callable[[], Script[ResultT]]) -> ResultT:

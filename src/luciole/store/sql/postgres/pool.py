@@ -25,11 +25,13 @@ class Pool:
         self._idle: deque[Link] = deque()
         self._closed = True
         self.waiting = 0  #: who stands in line: a gauge
+        self.waits = 0  #: how often somebody found none free: a counter
 
     @asynccontextmanager
     async def link(self) -> AsyncIterator[Link]:
         """Lend a connection; it comes back unless it broke."""
         self.waiting += 1
+        self.waits += self._free.locked()
         try:
             await self._free.acquire()
         finally:

@@ -143,6 +143,10 @@ class SqliteDialect:
         """Wake who waits in this process; other processes see the file change."""
         self._hints.tell(shards)
 
+    def gauges(self) -> dict[str, int]:
+        """Return what is queued for the writer, and how often another process held the file's lock for too long."""
+        return {"waiting.writer": self._writer.waiting, "conflicts": self._writer.conflicts}
+
     async def wait_hint(self, timeout_us: int) -> frozenset[Shard]:
         """Wait for a hint of this process, or for a commit of another one."""
         until_us = self._clock.monotonic_us() + timeout_us

@@ -47,6 +47,7 @@ class Writer:
         self._begin = begin
         self._monotonic_us = monotonic_us
         self._queue: list[_Waiting] = []
+        self.conflicts = 0  #: how often another process held the lock for longer than we wait for it
         self._thread: ThreadPoolExecutor | None = None
         self._connection: sqlite3.Connection | None = None
         self._draining: asyncio.Task[None] | None = None
@@ -87,6 +88,11 @@ class Writer:
         if self._draining is None:
             self._draining = loop.create_task(self._drain(), name="luciole-sqlite-writer")
         return await waiting.done
+
+    @property
+    def waiting(self) -> int:
+        """How many operations are queued and not under way."""
+        return len(self._queue)
 
     def idle_connection(self) -> sqlite3.Connection | None:
         """Return the connection while no group is under way, for a look that never blocks."""
@@ -133,7 +139,9 @@ class Writer:
         except (sqlite3.Error, CommitFailed) as failure:
             committing = isinstance(failure, CommitFailed)
             problem = failure.problem if isinstance(failure, CommitFailed) else failure
-            if not is_busy(problem):
+            if is_busy(problem):
+                self.conflicts += 1
+            else:
                 # It may have seen half of an I/O error; a new connection reads what is really there.
                 self._disconnect()
             raise meaning(problem, self._path, committing=committing) from problem
