@@ -142,6 +142,24 @@ async def test_a_run_of_a_lost_node_lives_on_when_another_keeps_it() -> None:
     assert (report.outcome, report.result) == (AttemptOutcome.SUCCEEDED, b'"done"')
 
 
+async def test_a_run_goes_on_when_its_own_node_is_back_in_time() -> None:
+    clock = FakeClock()
+    gate = Gate()
+    node = ScriptedNode(clock)
+    async with an_executor(gate.registry(), [node], clock=clock, settings=SETTINGS):
+        await clock.settle()
+        await node.deliver(an_attempt("gate"))
+        await clock.settle()
+        assert node.connection is not None
+        await node.connection.close()
+        await clock.advance(10 * node.ttl_us)
+        assert [held.key for held in node.hellos[1].held] == [a_key()]
+        assert gate.cancelled == []
+        gate.release.set()
+        report = await node.next_report()
+    assert (report.outcome, gate.started) == (AttemptOutcome.SUCCEEDED, [1])
+
+
 async def test_a_run_that_nobody_keeps_ends_with_the_lease_of_its_session() -> None:
     """Its node may live behind a cut and may have given it to somebody else."""
     clock = FakeClock()

@@ -115,6 +115,18 @@ async def test_what_json_can_say_is_kept(node: ScriptedNode, place: RunIn, kind:
     assert (report.outcome, report.result) == (AttemptOutcome.SUCCEEDED, result)
 
 
+async def test_no_start_is_told_from_before_the_due_time() -> None:
+    """I11: a node delivers what is due, so that an earlier start would be this host's clock being behind."""
+    clock = FakeClock()
+    node = ScriptedNode(clock)
+    due_us = clock.now_us() + 250_000
+    settings = ExecutorSettings(own_loop=False)
+    async with an_executor(a_registry(), [node], clock=clock, settings=settings):
+        report = await node.run(an_attempt("receipt-async", b'{"order_id":1}', fire_us=due_us, due_us=due_us))
+    assert report.started_us == due_us
+    assert report.finished_us >= due_us
+
+
 async def test_a_failure_says_what_was_raised_and_where() -> None:
     async def handler() -> None:
         raise LookupError("no such order")
@@ -153,10 +165,12 @@ async def test_every_attempt_is_acknowledged(node: ScriptedNode) -> None:
 
 async def test_one_token_runs_once_however_often_it_comes() -> None:
     calls: list[int] = []
+    started = asyncio.Event()
     gate = asyncio.Event()
 
     async def handler() -> int:
         calls.append(current().attempt)
+        started.set()
         await gate.wait()
         return len(calls)
 
@@ -166,6 +180,7 @@ async def test_one_token_runs_once_however_often_it_comes() -> None:
     async with an_executor(registry, [node], settings=ExecutorSettings(own_loop=False)):
         await node.until(lambda: node.credits >= 3)
         await node.deliver(an_attempt("h"), an_attempt("h"))
+        await started.wait()
         await node.deliver(an_attempt("h"))
         await node.until(lambda: len(acknowledged(node)) == 3)
         gate.set()
@@ -200,7 +215,7 @@ async def test_a_newer_token_takes_the_place_of_an_older_one() -> None:
         await node.deliver(an_attempt("h", attempt=2))
         assert (await node.next_report()).result == b"2"
         await node.until(lambda: node.credits == 2)
-    assert ended == [1]
+        assert ended == [1]
     assert node.reports == []
 
 

@@ -155,11 +155,13 @@ async def test_a_task_that_refuses_to_be_cancelled_is_reported_after_a_grace() -
 
 async def test_a_process_over_its_timeout_is_killed_and_another_takes_its_place() -> None:
     clock = FakeClock()
-    async with running(a_registry(spins=user_code.spins, pid=user_code.pid), clock) as (node, _):
+    registry = a_registry(spins=user_code.spins, pid=user_code.pid)
+    async with running(registry, clock, ttl_us=3 * SECOND_US) as (node, _):
         first = await node.run(an_attempt("pid", run_in=RunIn.PROCESS))
-        await node.deliver(an_attempt("spins", run_in=RunIn.PROCESS, timeout_us=SECOND_US))
-        while not node.reports:
-            await clock.advance(SECOND_US)
+        await node.deliver(an_attempt("spins", run_in=RunIn.PROCESS, timeout_us=60 * SECOND_US))
+        await until_one_started(node, clock)
+        assert node.reports == []
+        await clock.advance(60 * SECOND_US)
         report = await node.next_report()
         assert report.outcome is AttemptOutcome.TIMED_OUT
         assert report.started_us is not None
@@ -357,10 +359,10 @@ async def test_a_drain_finishes_what_runs_and_takes_nothing_new() -> None:
         await node.deliver(an_attempt("h", number=1))
         await clock.settle()
         draining = asyncio.create_task(executor.drain(10 * SECOND_US))
+        await node.deliver(an_attempt("h", number=2))  # It crosses with the news of the drain.
         await clock.settle()
         assert any(isinstance(message, Drain) for message in node.seen)
         assert node.credits == 0
-        await node.deliver(an_attempt("h", number=2))
         assert (await node.next_report()).outcome is AttemptOutcome.RETURNED
         release.set()
         assert (await node.next_report()).outcome is AttemptOutcome.SUCCEEDED
