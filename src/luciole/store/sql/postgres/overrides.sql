@@ -25,11 +25,12 @@ ORDER BY lease.shard FOR KEY SHARE OF lease;
 
 -- name: due_cursors
 -- rows: shard int, quota bigint
--- why: one statement for all shards; within one due time they come in the order of the index
+-- why: one statement for all shards; within one due time in the order of the index, because a burst at one instant would
+-- be sorted again for each read
 SELECT due.* FROM {rows}, LATERAL (
     SELECT shard, schedule_id, revision, fire_us, due_us, trigger_id, job_id, policy_id
     FROM cursor WHERE cursor.shard = batch.shard AND due_us IS NOT NULL AND due_us <= :before_us
-    ORDER BY due_us, schedule_id LIMIT batch.quota
+    ORDER BY due_us LIMIT batch.quota
 ) AS due;
 
 -- name: next_cursors
