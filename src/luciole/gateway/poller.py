@@ -94,7 +94,9 @@ class Poller:
             self.cancel(batch.cancels)
         full = self._take(news, frozenset(entry.key for entry in batch.cancels))
         for shard, hold in holds.items():
-            if hold.complete and not hold.more and shard not in full:
+            # I6: a shard that was given up meanwhile had nothing of it looked at, and this node may take it again.
+            looked_at = self.holds.shards.get(shard) is hold and shard not in full
+            if looked_at and hold.complete and not hold.more:
                 hold.doubtful_before_us = None  # All that was in doubt has been seen, and is being seen to.
 
     def _take(self, news: Sequence[Entry], asked: Collection[ExecutionKey]) -> set[Shard]:
