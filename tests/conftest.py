@@ -4,6 +4,7 @@ Each process of a parallel run has servers of its own. One shared by all would s
 but a test that crashes its server would then crash everybody's.
 """
 
+import signal
 from collections.abc import Iterator
 
 import hypothesis
@@ -15,6 +16,10 @@ from tests import stores
 # Machines are slow now and then: that is no finding. What a finding needs is a way to repeat it.
 hypothesis.settings.register_profile("luciole", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("luciole")
+
+# A shell that runs us in the background has SIGINT ignored, and so would each process that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)  # Before -m looks at the marks.

@@ -1,9 +1,11 @@
 """The invariants, checked by reading the store and the ledgers of the executors, never the node's own counters."""
 
 from collections import Counter
+from itertools import pairwise
 
 from luciole.model.execution import ExecutionState, ExecutionView
 from luciole.model.ids import ExecutionKey
+from luciole.model.job import Overlap
 from luciole.model.outbox import AttemptOutcome
 from luciole.model.trigger import trigger_from_spec
 from luciole.store.reads import ScheduleFilter
@@ -28,6 +30,7 @@ async def check(cluster: SmallCluster, executors: list[ScriptedExecutor]) -> lis
     problems = [problem for view in full for problem in _of_execution(view)]
     problems += _of_starts(executors, {view.key: view for view in full})
     problems += await _of_fire_times(cluster, views)
+    problems += await _of_overlaps(cluster, views)
     return problems
 
 
@@ -76,4 +79,21 @@ async def _of_fire_times(cluster: SmallCluster, views: tuple[ExecutionView, ...]
             problems.append(f"{schedule.spec.name}: {due} fire times, {outcomes} outcomes")
         if schedule.due_us is not None and schedule.due_us < cluster.clock.now_us() - 2_000_000:
             problems.append(f"{schedule.spec.name}: its cursor stands still")
+    return problems
+
+
+async def _of_overlaps(cluster: SmallCluster, views: tuple[ExecutionView, ...]) -> list[str]:
+    """Forbidden, an execution is made when the one before it has ended; waiting, it starts then."""
+    problems = []
+    for schedule in (await cluster.reader.list_schedules(ScheduleFilter())).rows:
+        overlap = schedule.spec.policy.overlap
+        if overlap is Overlap.ALLOW:
+            continue
+        mine = sorted((view for view in views if view.key.schedule_id == schedule.schedule_id), key=lambda it: it.key)
+        problems += [
+            f"{schedule.spec.name}: {later.key.text()} beside {earlier.key.text()} under {overlap.value}"
+            for earlier, later in pairwise(mine)
+            if (begun_us := later.created_us if overlap is Overlap.FORBID else later.started_us) is not None
+            and (earlier.finished_us is None or begun_us < earlier.finished_us)
+        ]
     return problems
