@@ -16,7 +16,7 @@ from luciole.model.schedule import NewSchedule, Policy, ScheduleSpec
 from luciole.model.trigger import every, trigger_from_spec
 from luciole.node import Node, Surroundings
 from luciole.runtime.chance import seeded_chance
-from luciole.settings import Settings
+from luciole.settings import load_settings
 from luciole.store.memory import MemoryState, MemoryStore
 from luciole.store.reads import ExecutionFilter
 from luciole.store.spi import Store
@@ -230,7 +230,7 @@ class SmallCluster:
             own = MemoryStore(self.state, self.clock, shards=self.shards)
             await own.open()
             around = Surroundings(clock=self.clock, chance=seeded_chance(number), node_id=f"{number:016x}")
-            node = Node(Settings(**settings), own if store is None else store(own), around)  # type: ignore[arg-type]
+            node = Node(load_settings({}, **settings), own if store is None else store(own), around)
             self.nodes.append(node)
             await node.start()
         return self.nodes[first]

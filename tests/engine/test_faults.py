@@ -377,7 +377,6 @@ async def test_an_execution_whose_handler_nobody_knows_is_parked_only_beside_exe
     assert "no executor knows the handler 'new'" in (view.error or "")
     new = ScriptedExecutor(cluster.clock, E2, handlers=("new",))
     await new.join(node)
-    await cluster.reader.unpark([key])
     await cluster.clock.advance(1 * SECOND_US)
     assert (await cluster.view(key)).state is ExecutionState.SUCCEEDED
     await cluster.stop()

@@ -26,6 +26,9 @@ from luciole.runtime.telemetry import Telemetry
 from luciole.store.spi import OutboxStore
 from luciole.wire.messages import Cancel, Deliver, Delivered, Demand
 
+#: How the reason begins for which an execution is parked that no executor knows.
+UNKNOWN_HANDLER = "no executor knows the handler"
+
 _log = logging.getLogger("luciole.dispatcher")
 
 
@@ -283,7 +286,7 @@ class Dispatcher:
             if now_us - since_us < self.unknown_grace_us or self.known_elsewhere(line.route):
                 continue
             for entry in self.holds.lines.draw(line, line.waiting):
-                error = f"no executor knows the handler {line.route.handler!r} of namespace {line.route.namespace!r}"
+                error = f"{UNKNOWN_HANDLER} {line.route.handler!r} of namespace {line.route.namespace!r}"
                 if line.route.labels:
                     error += f" with the labels {sorted(line.route.labels)}"
                 self._settle_unstarted(entry, ExecutionState.PARKED, error)

@@ -18,6 +18,7 @@ from luciole.gateway.reporter import Reporter
 from luciole.gateway.running import RunRecorder
 from luciole.gateway.session import Session
 from luciole.gateway.sessions import Sessions
+from luciole.gateway.unparker import Unparker
 from luciole.model.ids import NodeId, Shard
 from luciole.model.lease import Cluster, Lease
 from luciole.model.retrying import Lost
@@ -67,6 +68,7 @@ class Gateway:
         self.recovery = self._make_recovery()
         self.poller = self._make_poller()
         self.runs = self._make_runs()
+        self.unparker = Unparker(store=around.store, telemetry=around.telemetry, wake=self._wake("unpark"))
         self.sessions = self._make_sessions()
         self.local = LocalGateway(partial(self.sessions.serve, trusted=True))
         self._add_loops()
@@ -223,6 +225,7 @@ class Gateway:
             reporter=self.reporter,
             recovery=self.recovery,
             flights=self.flights,
+            unparker=self.unparker,
             undeliverable=self.dispatcher.undeliverable,
             peers=self.peers,
             wake_delivery=self._wake("deliver"),
@@ -241,6 +244,7 @@ class Gateway:
         loops.add("deliver", self.dispatcher.tick, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
         loops.add("record", self.dispatcher.record, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
         loops.add("recover", self.recovery.tick, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
+        loops.add("unpark", self.unparker.tick, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
         loops.add("runs", self.runs.tick, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
         loops.add("sessions", self.sessions.watch, pause_max_us=self._around.settings.session_ttl_us)
 

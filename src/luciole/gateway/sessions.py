@@ -12,6 +12,7 @@ from luciole.gateway.flights import Flights
 from luciole.gateway.recovery import Recovery
 from luciole.gateway.reporter import Reporter
 from luciole.gateway.session import Session, Undeliverable
+from luciole.gateway.unparker import Unparker
 from luciole.model.ids import ExecutionKey, ExecutorId, NodeId
 from luciole.model.outbox import Running
 from luciole.runtime.clock import Clock
@@ -50,6 +51,7 @@ class Sessions:
     reporter: Reporter
     recovery: Recovery
     flights: Flights
+    unparker: Unparker
     undeliverable: Undeliverable
     peers: Callable[[], tuple[str, ...]]  #: addresses of the other nodes
     wake_delivery: Callable[[], None]
@@ -137,6 +139,8 @@ class Sessions:
         if former is not None:  # It came back before its end was noticed.
             self._close(former)
             await former.connection.close()
+        others = [one.handlers for one in self.all() if one.namespace == session.namespace]
+        self.unparker.welcome(session.namespace, session.handlers.difference(*others))
         self.by_executor[session.executor_id] = session
         stale, kept = self.recovery.announce(session, hello.held, first=True)
         session.push(
