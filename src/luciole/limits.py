@@ -57,6 +57,10 @@ ID_SEGMENT: Final = 1_024
 ID_SEGMENT_MAX: Final = 1_000_000
 
 DUE_MAX: Final = 10_000
+#: Due cursors that a planner looks at before it knows whether there is a burst.
+PLAN_LOOK_MAX: Final = 1_000
+#: Cursors that a group must have on average, or they are planned one by one.
+STRIDE_GAIN_MIN: Final = 4
 PLAN_BATCH_MIN: Final = 200
 PLAN_BATCH_MAX: Final = 2_000
 CATCH_UP_MAX: Final = 1_000  # fits the 10 bits of a packed policy

@@ -4,9 +4,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from luciole import limits
+from luciole.engine.commits import Opening
 from luciole.engine.leaseholder import LeaseHolder, Taken
 from luciole.engine.membership import Membership
-from luciole.engine.planner import Opening, Planner
+from luciole.engine.planner import Planner
 from luciole.engine.pruner import Pruner
 from luciole.engine.rescuer import LoadJobs, Rescuer
 from luciole.model.ids import Shard

@@ -2,15 +2,15 @@
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
 
 from luciole import limits
+from luciole.engine.commits import Commits, Opening, Trusted
+from luciole.engine.strides import Strider, Strode
 from luciole.engine.suspects import Suspects
 from luciole.engine.triggers import TriggerShelf
-from luciole.errors import Fatal, StoreUnavailable, Unavailable
+from luciole.errors import Fatal, Unavailable
 from luciole.model.ids import ExecutionKey, Shard
 from luciole.model.instant import Instant
 from luciole.model.lease import Lease
@@ -25,29 +25,14 @@ from luciole.store.spi import Store
 
 _log = logging.getLogger("luciole.planner")
 
-#: What the gateway wants back with the entries of a chunk; nobody here looks inside.
-Opening: TypeAlias = object
-
-
-class Trusted(Protocol):
-    """What a planner asks of whoever holds its leases."""
-
-    def trusted(self) -> tuple[Lease, ...]:
-        """Return the leases that may be written under right now, ordered by shard."""
-        ...
-
-    def forget(self, shards: Iterable[Shard]) -> None:
-        """Forget leases that the store refused."""
-        ...
-
 
 @dataclass(slots=True, kw_only=True)
 class Planner:
     """Plans the due cursors of every shard that this node trusts itself to hold.
 
-    One read finds what is due. When that is much, the shards are dealt to lanes, one for each plan connection: while
-    one lane waits for its commit, another computes. A lane works off its shards by itself, in chunks whose size
-    follows the time that a commit takes.
+    One look finds what is due. When that is much, the shards are dealt to lanes, one for each plan connection: while
+    one lane waits for its commit, another computes. A lane works off its shards by itself: what is alike in strides,
+    the rest cursor by cursor, in chunks whose size follows the time that a commit takes.
     """
 
     store: Store
@@ -68,13 +53,26 @@ class Planner:
     suspects: Suspects = field(default_factory=Suspects)
     batch: int = 0  #: moves of the next full chunk
     running: bool = True  #: False: plan nothing (draining, or a bench that opens the gate at an instant)
+    _commits: Commits = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._commits = Commits(
+            leases=self.leases,
+            store_clock=self.store_clock,
+            telemetry=self.telemetry,
+            begin=self.begin,
+            deliver=self.deliver,
+            recover=self.recover,
+            progress=self.progress,
+            probe=self.probe,
+        )
 
     async def tick(self) -> int:
         """Do one bounded pass; return the pause before the next, in microseconds."""
         leases = self.leases.trusted()
         if not leases or not self.running:
             return self.idle_pause_us
-        due, pause_us = await self._read(leases, self.due_max)
+        due, pause_us = await self._read(leases, min(self.due_max, limits.PLAN_LOOK_MAX))
         if not due:
             return pause_us
         lanes = self._deal(leases, due) if pause_us == 0 or len(due) > self.batch_min else [(leases, due)]
@@ -132,19 +130,42 @@ class Planner:
             When the next of the planned schedules is due; None: none of them is.
         """
         next_us: Instant | None = None
+        strides = more
         for _ in range(limits.PLAN_ROUNDS_MAX):
-            next_us = _earlier(next_us, await self._plan(due))
-            if not more or not self.running:
-                break
             held = {lease.shard for lease in leases}
             leases = [lease for lease in self.leases.trusted() if lease.shard in held]
-            if not leases:
+            if not leases or not self.running:
                 break
-            due, pause_us = await self._read(leases, due_max)
-            more = pause_us == 0
-            if not due:
+            if strides:
+                strode = await self._stride(leases, due_max)
+                next_us = _earlier(next_us, strode.next_us)
+                if not strode.left:
+                    if not strode.more:
+                        break
+                    continue
+                strides = strode.gain
+            if more:
+                due, pause_us = await self._read(leases, due_max)
+                more = pause_us == 0
+            next_us = _earlier(next_us, await self._plan(due))
+            if not more:
                 break
         return next_us
+
+    async def _stride(self, leases: Sequence[Lease], due_max: int) -> Strode:
+        """Move what is alike; see `Strider.round`."""
+        strider = Strider(store=self.store, commits=self._commits, triggers=self.triggers, room=self.room)
+        capabilities = self.store.capabilities
+        shards = [lease.shard for lease in leases]
+        try:
+            return await strider.round(
+                shards, plan_ahead_us=self.plan_ahead_us, limit=due_max, batch=capabilities.plan_batch_max
+            )
+        except (Unavailable, Fatal):
+            raise
+        except Exception as problem:  # noqa: BLE001 - I7: what a row provokes is found one by one
+            _log.warning("a stride failed, so its schedules are planned one by one: %s", problem)
+            return Strode(left=True, more=True, gain=False, next_us=None)
 
     async def _plan(self, due: Sequence[Cursor]) -> Instant | None:
         """Plan due cursors; return when the next of them is due."""
@@ -212,32 +233,21 @@ class Planner:
             return
         leases = tuple(held[shard] for shard in sorted({move.cursor.shard for move in moves}))
         begun_us = self.store_clock.now_us()
-        opening = self.begin()
-        entries: Sequence[Entry] = ()
+        plan = Plan(moves=tuple(moves), leases=leases)
         try:
-            outcome = await self.telemetry.timed(
-                "commit_plan", self.store.commit_plan(Plan(moves=tuple(moves), leases=leases))
+            outcome = await self._commits.run(
+                "commit_plan", [lease.shard for lease in leases], self.store.commit_plan(plan)
             )
-        except StoreUnavailable:
-            raise  # Nothing was written.
-        except (Unavailable, Fatal, asyncio.CancelledError):
-            self.recover(lease.shard for lease in leases)
+        except (Unavailable, Fatal):
             raise
         except Exception as problem:  # noqa: BLE001 - whatever a row provokes, the rows beside it go on
             await self._bisect(moves, problem)
-            return
         else:
-            entries = outcome.entries
-        finally:
-            self.deliver(opening, entries)
-        self.progress()
-        self.suspects.note_success()
-        self._note(outcome.entries, outcome.created, outcome.skipped, begun_us, len(moves))
-        if outcome.refused:
-            self.telemetry.count("plans_refused_stale", len(outcome.refused))
-            self.leases.forget(outcome.refused)  # Their new holder plans them from here on.
-        if outcome.lost:
-            self.telemetry.count("plan_races_lost", len(outcome.lost))
+            self.suspects.note_success()
+            self.telemetry.count("overlaps", outcome.skipped)
+            self._adapt(self.store_clock.now_us() - begun_us, len(moves))
+            if outcome.lost:
+                self.telemetry.count("plan_races_lost", len(outcome.lost))
 
     async def _bisect(self, moves: Sequence[Move], problem: Exception) -> None:
         if len(moves) > 1:
@@ -263,20 +273,12 @@ class Planner:
         )
         self.telemetry.count("schedules_parked", count)
 
-    def _note(self, entries: Sequence[Entry], created: int, skipped: int, begun_us: Instant, moves: int) -> None:
-        """Count what a chunk did, and let its duration say how large the next may be."""
-        now_us = self.store_clock.now_us()
-        self.telemetry.count("fired", created)
-        self.telemetry.count("overlaps", skipped)
-        for due_us, times in Counter(entry.due_us for entry in entries).items():
-            self.telemetry.note("fire_lag", max(0, now_us - due_us), times)
-        per_move_us = max(1, (now_us - begun_us) // moves)
-        target = limits.PLAN_COMMIT_TARGET_US // per_move_us
+    def _adapt(self, took_us: int, moves: int) -> None:
+        """Let the duration of a chunk say how large the next may be."""
+        target = limits.PLAN_COMMIT_TARGET_US // max(1, took_us // moves)
         # Half way to what the last chunk suggests: one slow commit is no trend.
         self.batch = max(self.batch_min, (max(self.batch, self.batch_min) + target) // 2)
         self.batch = min(self.batch, self.store.capabilities.plan_batch_max)
-        if self.probe is not None:
-            self.probe.stamp(Stage.COMMIT, [entry.key for entry in entries], now_us)
 
 
 def _keys(moves: Sequence[Move]) -> list[ExecutionKey]:

@@ -5,7 +5,7 @@ by more than the policy allows are missed and counted without being listed; the 
 an execution, unless overlap, which the store decides, turns them into ledger rows.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from luciole.model.instant import Instant
 from luciole.model.job import Misfire
 from luciole.model.plan import Fire, LedgerRow, Move
 from luciole.model.schedule import Cursor, OverlapCode, Reason, unpack_entry_traits, unpack_policy
+from luciole.model.stride import DueGroup, Step
 from luciole.model.trigger import Trigger, jitter_us
 
 #: Gives a trigger's first fire time strictly after an instant, remembered or computed.
@@ -118,6 +119,36 @@ def plan_tick(
             )
         )
     return TickPlan(moves=tuple(moves), parked=tuple(parked), later_us=later_us)
+
+
+def plan_steps(
+    groups: Iterable[DueGroup],
+    *,
+    now_us: Instant,
+    horizon_us: Instant,
+    triggers: Mapping[TriggerId, Trigger | str],
+    next_fire: NextFire,
+) -> tuple[Step, ...]:
+    """Decide the next step of groups of due cursors; arguments as for `plan_tick`.
+
+    Only of those where every cursor takes the same plain step: one fire, in time, without jitter. `plan_tick` decides
+    the others, cursor by cursor.
+    """
+    steps = []
+    for group in groups:
+        trigger = triggers.get(group.trigger_id)
+        if trigger is None or isinstance(trigger, str) or trigger.jitter_us:
+            continue
+        try:
+            rules = _rules(group.policy_id, now_us)
+            next_us = next_fire(trigger, group.fire_us)
+        except Exception:  # noqa: BLE001, S112 - I7: `plan_tick` meets it again, and parks the schedules one by one
+            continue
+        until_us = horizon_us if rules.overlap is OverlapCode.ALLOW else now_us
+        is_plain = rules.missed_before_us <= group.due_us <= until_us and (next_us is None or next_us > until_us)
+        if is_plain:
+            steps.append(Step(group, next_us, next_us, rules.overlap, rules.priority, rules.flags))
+    return tuple(steps)
 
 
 def _rules(policy_id: int, now_us: Instant) -> _Rules:

@@ -14,6 +14,7 @@ from luciole.model.job import JobSpec
 from luciole.model.outbox import Settlement
 from luciole.model.plan import Plan
 from luciole.model.schedule import NewSchedule
+from luciole.model.stride import Stride
 
 #: What UTF-8 or a database can't hold.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -97,6 +98,27 @@ def check_plan(plan: Plan, most: int) -> None:
             raise InvalidValue(
                 f"plan.moves: the step of schedule {schedule_id} from {fire_us} to {end_us} does not go forward, "
                 "or its fire times are not ascending inside it"
+            )
+
+
+def check_stride(stride: Stride, most: int) -> None:
+    """Refuse a stride that no store may write: too long, one thing twice, a step that does not go forward (I2).
+
+    Raises:
+        InvalidValue: it is such a stride.
+    """
+    cursors = sum(share.cursors for share in stride.shares)
+    if cursors > most:
+        raise InvalidValue(f"stride.shares: {cursors} cursors in one call; at most {most}, so make several calls")
+    check_batch("stride.steps", stride.steps, most)
+    if len({share.shard for share in stride.shares}) < len(stride.shares):
+        raise InvalidValue("stride.shares: a shard is there twice; give each shard one share")
+    if len({step.group for step in stride.steps}) < len(stride.steps):
+        raise InvalidValue("stride.steps: a group is there twice; give each group one step")
+    for step in stride.steps:
+        if step.next_fire_us is not None and step.next_fire_us <= step.group.fire_us:
+            raise InvalidValue(
+                f"stride.steps: the step from {step.group.fire_us} to {step.next_fire_us} does not go forward"
             )
 
 

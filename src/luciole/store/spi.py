@@ -23,6 +23,7 @@ from luciole.model.lease import Cluster, Lease, NodeInfo
 from luciole.model.outbox import Delivery, Entry, Running, Settled, Settlement
 from luciole.model.plan import DueBatch, LedgerRow, Plan, PlanOutcome, ReadyBatch
 from luciole.model.schedule import NewSchedule, ScheduleState, ScheduleView
+from luciole.model.stride import GroupBatch, Stride, StrideOutcome
 from luciole.store.capabilities import Capabilities
 from luciole.store.reads import Backlog, ExecutionFilter, JobView, LedgerView, Page, ScheduleFilter, Worry
 
@@ -116,6 +117,27 @@ class PlanStore(Protocol):
         Raises:
             InvalidValue: a schedule comes twice, a move does not go forward, or its fires are not ascending inside
                 its step. Nothing was written.
+        """
+        ...
+
+    async def due_groups(self, shards: Sequence[Shard], before_us: Instant, *, limit: int) -> GroupBatch:
+        """Count due cursors by what decides their next step, the most overdue first. Read-only.
+
+        `limit` bounds the cursors counted in each shard (at most `limits.PLAN_BATCH_MAX`). Which cursors those are is
+        told as one share for each shard, for `commit_stride`. A store for which strides are no gain may count none.
+        """
+        ...
+
+    async def commit_stride(self, stride: Stride) -> StrideOutcome:
+        """Make one step durable for each cursor of the shares whose group has one: the burst's `commit_plan`.
+
+        The same promises: all rows of one schedule commit together (I2), fences are checked inside the transaction
+        after any lock wait (I3), an execution that exists brings no second entry (I1). Any cursor may stay as it
+        is, for `commit_plan`: those of other groups do, those that overlap has a say in (something of their schedule
+        is open), and those whose execution exists. Safe to repeat: a cursor that moved is in no group of it any more.
+
+        Returns:
+            What was created, how many lost their race, and the shards whose fence was refused.
         """
         ...
 

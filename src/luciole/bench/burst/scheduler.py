@@ -27,6 +27,7 @@ from luciole.model.lease import Lease
 from luciole.model.outbox import AttemptOutcome, Entry, Settled, Settlement
 from luciole.model.plan import DueBatch, Plan, PlanOutcome
 from luciole.model.planning import plan_tick
+from luciole.model.stride import StrideOutcome
 from luciole.runtime.chance import new_process_id
 from luciole.runtime.clock import SystemClock
 from luciole.runtime.store_clock import StoreClock
@@ -37,11 +38,15 @@ from luciole.store.spi import Store
 _CLOCK_LOOKS = 8
 
 #: Where the time of a drain goes; the first that is under way has it.
-STAGES = ("commit_plan", "load_triggers", "due_cursors")
+STAGES = ("commit_stride", "commit_plan", "load_triggers", "due_groups", "due_cursors")
+
+
+#: The verbs that create executions.
+COMMITS = ("commit_stride", "commit_plan")
 
 
 class _Chunk(NamedTuple):
-    """What is kept of a `PlanOutcome`."""
+    """What is kept of a chunk's outcome."""
 
     created: int
     skipped: int
@@ -54,12 +59,18 @@ def _chunk(outcome: PlanOutcome) -> _Chunk:
     return _Chunk(outcome.created, outcome.skipped, len(outcome.lost), len(outcome.refused), len(outcome.entries))
 
 
+def _stride(outcome: StrideOutcome) -> _Chunk:
+    return _Chunk(outcome.created, 0, outcome.lost, len(outcome.refused), len(outcome.entries))
+
+
 def _due_count(batch: DueBatch) -> int:
     return len(batch.cursors)
 
 
 _KEPT: dict[str, Callable[[Any], Any]] = {
     "commit_plan": _chunk,
+    "commit_stride": _stride,
+    "due_groups": lambda batch: len(batch.groups),
     "load_triggers": len,
     "due_cursors": _due_count,
     "settle": len,
@@ -177,7 +188,7 @@ class Scheduler:
         gate_us = self._store_clock.now_us()
         await self._drain()
         spent_us = own_cpu_us() - cpu_us
-        chunks = [span for span in self._spans.calls if span.verb == "commit_plan"]
+        chunks = [span for span in self._spans.calls if span.verb in COMMITS]
         outcomes: list[_Chunk] = [span.note for span in chunks]
         decide_lag = Distribution()
         for span in chunks:

@@ -1,5 +1,6 @@
 """Due cursors in, executions and entries out."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from luciole import limits
@@ -11,8 +12,9 @@ from luciole.model.job import JobVersion, job_spec_from_row
 from luciole.model.lease import Lease
 from luciole.model.outbox import EntryState
 from luciole.model.plan import DueBatch, Fire, LedgerRow, Move, Plan, PlanOutcome
-from luciole.model.schedule import Cursor, Reason, ScheduleState
-from luciole.store.bounds import check_batch, check_limit, check_plan, check_shards, stored_text
+from luciole.model.schedule import Cursor, OverlapCode, Reason, ScheduleState
+from luciole.model.stride import DueGroup, GroupBatch, Share, Step, Stride, StrideOutcome
+from luciole.store.bounds import check_batch, check_limit, check_plan, check_shards, check_stride, stored_text
 from luciole.store.memory.client import MemoryClient
 from luciole.store.memory.overlap import Admission, admit, flags_under
 from luciole.store.memory.state import PLANNED_PART, EntryRow, ExecutionRow, ScheduleRow
@@ -105,6 +107,60 @@ class MemoryPlans(MemoryClient):
                 refused=frozenset(refused),
             )
 
+    async def due_groups(self, shards: Sequence[Shard], before_us: Instant, *, limit: int) -> GroupBatch:
+        """Count due cursors by what decides their next step, the most overdue first."""
+        check_batch("shards", shards, limits.SHARDS_MAX)
+        check_limit("limit", limit, limits.PLAN_BATCH_MAX)
+        shares: list[Share] = []
+        groups: Counter[DueGroup] = Counter()
+        more = False
+        with self._transaction():
+            check_shards(shards, self._state.shards)
+            for shard in sorted(set(shards)):
+                due = self._due_in(shard, before_us)
+                taken = due[:limit]
+                more = more or len(due) > len(taken)
+                groups.update(_group(cursor) for cursor in taken)
+                if taken:
+                    shares.append(Share(shard, len(taken), taken[-1].due_us, taken[-1].schedule_id))
+        return GroupBatch(shares=tuple(shares), groups=dict(groups), more=more)
+
+    async def commit_stride(self, stride: Stride) -> StrideOutcome:
+        """Make one step durable for each cursor of the shares whose group has one."""
+        check_stride(stride, limits.PLAN_BATCH_MAX)
+        steps = {step.group: step for step in stride.steps}
+        leases = {lease.shard: lease for lease in stride.leases}
+        made: list[EntryRow] = []
+        refused = set()
+        # I2: one transaction; cursor, execution and entry of one fire commit together.
+        with self._transaction() as now_us:
+            for share in sorted(stride.shares):
+                if not self._state.holds(leases.get(share.shard), now_us):
+                    refused.add(share.shard)  # I3: nothing of this shard is written.
+                    continue
+                for cursor in self._due_in(share.shard, share.through_us):
+                    step = steps.get(_group(cursor))
+                    if step is None or _overdue_first(cursor) > (share.through_us, share.through_id):
+                        continue
+                    move = _move(cursor, step, ready=share.shard in stride.ready)
+                    row = self._state.schedules[cursor.schedule_id]
+                    if self._is_plain(row, move):
+                        made += self._fire(row, move, now_us)[0]
+                        self._advance(row, move)
+        held = tuple(row.entry() for row in made if row.state is EntryState.HELD)
+        return StrideOutcome(entries=held, created=len(made), refused=frozenset(refused))
+
+    def _due_in(self, shard: Shard, before_us: Instant) -> list[Cursor]:
+        rows = self._state.schedules.values()
+        cursors = [row.cursor() for row in rows if row.shard == shard and row.due_us is not None]
+        return sorted((cursor for cursor in cursors if cursor.due_us <= before_us), key=_overdue_first)
+
+    def _is_plain(self, row: ScheduleRow, move: Move) -> bool:
+        """Whether a fire is neither there already nor something that overlap has a say in."""
+        key = ExecutionKey(row.shard, row.schedule_id, move.cursor.fire_us, PLANNED_PART)
+        is_free = move.overlap is OverlapCode.ALLOW or not self._state.entries[row.group]
+        return is_free and self._state.execution(key) is None
+
     async def park_schedules(self, leases: Sequence[Lease], parked: Sequence[tuple[ScheduleId, Shard, str]]) -> int:
         """Stop schedules that the engine can't read, each with its reason (I7)."""
         check_batch("parked", parked, limits.DUE_MAX)
@@ -188,4 +244,15 @@ def _stands(row: ScheduleRow, move: Move) -> bool:
         cursor.shard,
         cursor.fire_us,
         cursor.revision,
+    )
+
+
+def _group(cursor: Cursor) -> DueGroup:
+    return DueGroup(cursor.trigger_id, cursor.fire_us, cursor.due_us, cursor.policy_id)
+
+
+def _move(cursor: Cursor, step: Step, *, ready: bool) -> Move:
+    fires = (Fire(cursor.fire_us, cursor.due_us),)
+    return Move(
+        cursor, fires, step.next_fire_us, step.next_due_us, step.overlap, step.priority, step.flags, ready=ready
     )

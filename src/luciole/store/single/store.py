@@ -13,6 +13,7 @@ from luciole.model.lease import Cluster, Lease, NodeInfo
 from luciole.model.outbox import Delivery, Entry, Running, Settled, Settlement
 from luciole.model.plan import DueBatch, LedgerRow, Plan, PlanOutcome, ReadyBatch
 from luciole.model.schedule import NewSchedule, ScheduleState, ScheduleView
+from luciole.model.stride import GroupBatch, Stride, StrideOutcome
 from luciole.store.bounds import (
     check_batch,
     check_job,
@@ -22,6 +23,7 @@ from luciole.store.bounds import (
     check_schedules,
     check_settlements,
     check_shards,
+    check_stride,
 )
 from luciole.store.capabilities import Capabilities
 from luciole.store.reads import Backlog, ExecutionFilter, JobView, LedgerView, Page, ScheduleFilter
@@ -127,6 +129,17 @@ class PlansOneByOne(Items):
             lost=tuple(schedule_id for outcome in outcomes for schedule_id in outcome.lost),
             refused=frozenset[Shard]().union(*(outcome.refused for outcome in outcomes)),
         )
+
+    async def due_groups(self, shards: Sequence[Shard], before_us: Instant, *, limit: int) -> GroupBatch:  # noqa: ARG002 - the contract's
+        """Find no groups: one by one, nothing is won by taking many cursors together."""
+        check_limit("limit", limit, limits.PLAN_BATCH_MAX)
+        check_shards(shards, self._items.shards)
+        return GroupBatch(shares=(), groups={}, more=False)
+
+    async def commit_stride(self, stride: Stride) -> StrideOutcome:
+        """Leave every cursor to `commit_plan`."""
+        check_stride(stride, limits.PLAN_BATCH_MAX)
+        return StrideOutcome(entries=(), created=0)
 
     async def park_schedules(self, leases: Sequence[Lease], parked: Sequence[tuple[ScheduleId, Shard, str]]) -> int:
         """Stop schedules that can't be read, each with its reason (I7)."""

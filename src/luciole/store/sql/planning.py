@@ -12,11 +12,13 @@ from luciole.model.job import JobVersion, job_spec_from_row
 from luciole.model.lease import Lease
 from luciole.model.plan import DueBatch, Plan, PlanOutcome
 from luciole.model.schedule import Cursor
-from luciole.store.bounds import check_batch, check_limit, check_plan, check_shards, stored_text
+from luciole.model.stride import GroupBatch, Stride, StrideOutcome
+from luciole.store.bounds import check_batch, check_limit, check_plan, check_shards, check_stride, stored_text
 from luciole.store.sql.dialect import Lane, Role
 from luciole.store.sql.leases import check_fences
 from luciole.store.sql.moves import commit_plan, plain_rows, plan_outcome
 from luciole.store.sql.script import Query, Row, Script
+from luciole.store.sql.strides import commit_stride, due_groups, stride_outcome
 
 
 class SqlPlans(Role):
@@ -45,6 +47,21 @@ class SqlPlans(Role):
         outcome = plan_outcome(plan, await self._db.write(Lane.PLAN, commit_plan, plan, plain_rows(plan)))
         if outcome.created > len(outcome.entries):
             self._db.hint(frozenset(lease.shard for lease in plan.leases))
+        return outcome
+
+    async def due_groups(self, shards: Sequence[Shard], before_us: Instant, *, limit: int) -> GroupBatch:
+        """Count due cursors by what decides their next step, the most overdue first."""
+        check_batch("shards", shards, limits.SHARDS_MAX)
+        check_limit("limit", limit, limits.PLAN_BATCH_MAX)
+        check_shards(shards, self.shards)
+        return await self._db.read(Lane.PLAN, due_groups, sorted(set(shards)), before_us, limit)
+
+    async def commit_stride(self, stride: Stride) -> StrideOutcome:
+        """Make one step durable for each cursor of the shares whose group has one."""
+        check_stride(stride, limits.PLAN_BATCH_MAX)
+        outcome = stride_outcome(*await self._db.write(Lane.PLAN, commit_stride, stride))
+        if outcome.created > len(outcome.entries):
+            self._db.hint(stride.ready)
         return outcome
 
     async def park_schedules(self, leases: Sequence[Lease], parked: Sequence[tuple[ScheduleId, Shard, str]]) -> int:

@@ -105,3 +105,54 @@ RETURNING schedule.shard, schedule.schedule_id;
 -- rows: shard int, schedule_id bigint
 UPDATE cursor SET due_us = NULL, revision = cursor.revision + 1
 FROM {rows} WHERE cursor.shard = batch.shard AND cursor.schedule_id = batch.schedule_id;
+
+-- Strides: the same step for many cursors. Steps and cursors are chosen into two temporary tables of the connection;
+-- a dialect that has everything in one statement overrides all four and takes the columns by name.
+-- name: due_groups
+-- each: shard int, quota bigint
+SELECT shard, trigger_id, fire_us, due_us, policy_id, count(*), max(schedule_id)
+FROM (
+    SELECT shard, schedule_id, trigger_id, fire_us, due_us, policy_id
+    FROM cursor WHERE shard = :shard AND due_us IS NOT NULL AND due_us <= :before_us
+    ORDER BY due_us, schedule_id LIMIT :quota
+) AS due GROUP BY shard, trigger_id, fire_us, due_us, policy_id;
+
+-- name: forget_chosen
+DELETE FROM chosen_step;
+DELETE FROM chosen_cursor;
+
+-- name: choose_steps
+-- rows: trigger_id bigint, fire_us bigint, due_us bigint, policy_id bigint, next_fire_us bigint, next_due_us bigint, overlap int, priority int, flags int
+INSERT INTO chosen_step (trigger_id, fire_us, due_us, policy_id, next_fire_us, next_due_us, overlap, priority, flags)
+SELECT trigger_id, fire_us, due_us, policy_id, next_fire_us, next_due_us, overlap, priority, flags FROM {rows};
+
+-- name: choose_cursors
+-- rows: shard int, through_us bigint, through_id bigint, ready int
+INSERT INTO chosen_cursor (shard, schedule_id, job_id, fire_us, due_us, next_fire_us, next_due_us, priority, flags, ready)
+SELECT cursor.shard, cursor.schedule_id, cursor.job_id, cursor.fire_us, cursor.due_us, chosen_step.next_fire_us,
+    chosen_step.next_due_us, chosen_step.priority, chosen_step.flags, batch.ready
+FROM {rows} JOIN cursor ON cursor.shard = batch.shard AND cursor.due_us IS NOT NULL
+    AND cursor.due_us <= batch.through_us
+    AND (cursor.due_us < batch.through_us OR cursor.schedule_id <= batch.through_id)
+CROSS JOIN chosen_step
+WHERE chosen_step.trigger_id = cursor.trigger_id AND chosen_step.fire_us = cursor.fire_us
+AND chosen_step.due_us = cursor.due_us AND chosen_step.policy_id = cursor.policy_id
+AND (chosen_step.overlap = 0 OR NOT EXISTS (
+    SELECT 1 FROM entry WHERE entry.shard = cursor.shard AND entry.schedule_id = cursor.schedule_id
+)) AND NOT EXISTS (
+    SELECT 1 FROM execution WHERE execution.shard = cursor.shard AND execution.schedule_id = cursor.schedule_id
+    AND execution.fire_us = cursor.fire_us AND execution.part = 0
+)
+ORDER BY cursor.shard, cursor.schedule_id;
+
+-- Answers with the schedules of each kind of entry as one text, and a last row, all NULL, with the number of cursors.
+-- name: write_chosen
+INSERT INTO execution (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, origin, created_us)
+SELECT shard, schedule_id, fire_us, 0, job_id, 1 - ready, 1, due_us, priority, flags, 0, {now_us} FROM chosen_cursor;
+INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags)
+SELECT shard, schedule_id, fire_us, 0, job_id, ready, 1, due_us, priority, flags FROM chosen_cursor;
+UPDATE cursor SET fire_us = chosen_cursor.next_fire_us, due_us = chosen_cursor.next_due_us, revision = cursor.revision + 1
+FROM chosen_cursor WHERE cursor.shard = chosen_cursor.shard AND cursor.schedule_id = chosen_cursor.schedule_id;
+SELECT shard, fire_us, due_us, priority, flags, ready, group_concat(schedule_id), group_concat(job_id), 0
+FROM chosen_cursor GROUP BY shard, fire_us, due_us, priority, flags, ready
+UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, count(*) FROM chosen_cursor;

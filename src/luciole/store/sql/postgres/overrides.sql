@@ -78,6 +78,72 @@ WITH batch AS MATERIALIZED (
 SELECT schedule_id FROM batch WHERE (SELECT count(*) FROM moved) < (SELECT count(*) FROM batch)
 EXCEPT SELECT schedule_id FROM moved;
 
+-- name: due_groups
+-- rows: shard int, quota bigint
+-- why: one statement for all shards
+SELECT due.shard, trigger_id, fire_us, due_us, policy_id, count(*), max(schedule_id) FROM {rows}, LATERAL (
+    SELECT shard, schedule_id, trigger_id, fire_us, due_us, policy_id
+    FROM cursor WHERE cursor.shard = batch.shard AND due_us IS NOT NULL AND due_us <= :before_us
+    ORDER BY due_us, schedule_id LIMIT batch.quota
+) AS due GROUP BY due.shard, trigger_id, fire_us, due_us, policy_id;
+
+-- name: forget_chosen
+-- why: nothing is kept between statements
+
+-- name: choose_steps
+-- rows: trigger_id bigint, fire_us bigint
+-- why: write_chosen chooses and writes in one statement
+
+-- name: choose_cursors
+-- rows: shard int, through_us bigint
+-- why: same
+
+-- name: write_chosen
+-- why: one statement. A cursor is chosen on the snapshot and moved under its row lock: whoever waited for that finds
+-- another revision, and leaves the cursor alone
+WITH step AS MATERIALIZED (
+    SELECT * FROM unnest(:trigger_ids::int8[], :fires_us::int8[], :dues_us::int8[], :policy_ids::int8[],
+        :next_fires_us::int8[], :next_dues_us::int8[], :overlaps::int4[], :priorities::int4[], :flags::int4[])
+    AS step(trigger_id, fire_us, due_us, policy_id, next_fire_us, next_due_us, overlap, priority, flags)
+), share AS MATERIALIZED (
+    SELECT * FROM unnest(:shards::int4[], :throughs_us::int8[], :through_ids::int8[], :readies::int4[])
+    AS share(shard, through_us, through_id, ready)
+), chosen AS MATERIALIZED (
+    SELECT cursor.shard, cursor.schedule_id, cursor.revision, step.fire_us, step.due_us, step.next_fire_us,
+        step.next_due_us, step.priority, step.flags, share.ready
+    FROM share JOIN cursor ON cursor.shard = share.shard AND cursor.due_us IS NOT NULL
+        AND cursor.due_us <= share.through_us
+        AND (cursor.due_us < share.through_us OR cursor.schedule_id <= share.through_id)
+    JOIN step ON step.trigger_id = cursor.trigger_id AND step.fire_us = cursor.fire_us
+        AND step.due_us = cursor.due_us AND step.policy_id = cursor.policy_id
+    WHERE (step.overlap = 0 OR NOT EXISTS (
+        SELECT FROM entry WHERE entry.shard = cursor.shard AND entry.schedule_id = cursor.schedule_id
+    )) AND NOT EXISTS (
+        SELECT FROM execution WHERE execution.shard = cursor.shard AND execution.schedule_id = cursor.schedule_id
+        AND execution.fire_us = cursor.fire_us AND execution.part = 0
+    )
+), moved AS (
+    UPDATE cursor SET fire_us = chosen.next_fire_us, due_us = chosen.next_due_us, revision = cursor.revision + 1
+    FROM chosen
+    WHERE cursor.shard = chosen.shard AND cursor.schedule_id = chosen.schedule_id
+    AND cursor.revision = chosen.revision AND cursor.due_us IS NOT NULL
+    RETURNING chosen.shard, chosen.schedule_id, chosen.fire_us, chosen.due_us, chosen.priority, chosen.flags,
+        chosen.ready, cursor.job_id
+), fired AS (
+    INSERT INTO execution (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, origin,
+        created_us)
+    SELECT shard, schedule_id, fire_us, 0, job_id, 1 - ready, 1, due_us, priority, flags, 0, {now_us} FROM moved
+), told AS (
+    INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags)
+    SELECT shard, schedule_id, fire_us, 0, job_id, ready, 1, due_us, priority, flags FROM moved
+), total AS (
+    SELECT count(*) AS cursors FROM chosen
+)
+SELECT shard, fire_us, due_us, priority, flags, ready, string_agg(schedule_id::text, ','),
+    string_agg(job_id::text, ','), 0
+FROM moved GROUP BY shard, fire_us, due_us, priority, flags, ready
+UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, cursors FROM total;
+
 -- name: open_of_schedules
 -- rows: shard int, schedule_id bigint
 -- why: one look at each schedule instead of five; and no EXISTS, which may be planned to hash the whole table

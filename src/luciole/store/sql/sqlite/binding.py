@@ -26,6 +26,17 @@ _TABLE_COLUMNS = 24
 #: Makes the temporary table. Its columns have no type, so that values stay what they are.
 BATCH_TABLE = f"CREATE TEMP TABLE batch_row ({', '.join(f'c{n}' for n in range(1, _TABLE_COLUMNS + 1))})"
 
+#: Where a stride's steps and cursors are chosen; see `choose_steps` and `choose_cursors`.
+STRIDE_TABLES = (
+    """CREATE TEMP TABLE chosen_step (
+    trigger_id INTEGER, fire_us INTEGER, due_us INTEGER, policy_id INTEGER, next_fire_us INTEGER,
+    next_due_us INTEGER, overlap INTEGER, priority INTEGER, flags INTEGER,
+    PRIMARY KEY (trigger_id, fire_us, due_us, policy_id)) WITHOUT ROWID""",
+    """CREATE TEMP TABLE chosen_cursor (
+    shard INTEGER, schedule_id INTEGER, job_id INTEGER, fire_us INTEGER, due_us INTEGER, next_fire_us INTEGER,
+    next_due_us INTEGER, priority INTEGER, flags INTEGER, ready INTEGER)""",
+)
+
 #: The store's clock is the host's: one value for a query, bound like any other.
 _MACROS = {"now_us": ":now_us", "skip_locked": "", "for_update": "", "rows": "{rows}"}
 

@@ -8,7 +8,7 @@ from threading import Event
 
 from luciole import limits
 from luciole.runtime.chance import Chance
-from luciole.store.sql.sqlite.binding import BATCH_TABLE
+from luciole.store.sql.sqlite.binding import BATCH_TABLE, STRIDE_TABLES
 from luciole.store.sql.sqlite.failures import is_busy, meaning
 
 #: As many statements stay prepared on a connection: each in up to three sizes.
@@ -38,7 +38,7 @@ def connect(path: Path, durability: Durability, *, has_table: bool = False) -> s
     Args:
         path: the file; it is made when it is missing.
         durability: what a commit survives.
-        has_table: with the temporary table that large batches take.
+        has_table: with the temporary tables that large batches and strides take.
 
     Raises:
         StoreUnavailable: the file can't be opened.
@@ -53,7 +53,8 @@ def connect(path: Path, durability: Durability, *, has_table: bool = False) -> s
         for pragma in (*_PRAGMAS, f"synchronous = {durability}"):
             connection.execute(f"PRAGMA {pragma}")
         if has_table:
-            connection.execute(BATCH_TABLE)
+            for table in (BATCH_TABLE, *STRIDE_TABLES):
+                connection.execute(table)
     except sqlite3.Error as problem:
         raise meaning(problem, str(path)) from problem
     return connection
