@@ -16,6 +16,7 @@ from luciole.store.sql.script import Query, Row, Script
 _PLANNED_PART = 0
 
 _STEP_COLUMNS = (
+    "keys",
     "trigger_ids",
     "fires_us",
     "dues_us",
@@ -63,9 +64,10 @@ def commit_stride(stride: Stride) -> Script[tuple[frozenset[Shard], Sequence[Row
     refused = frozenset({share.shard for share in stride.shares} - held)
     if not shares or not stride.steps:
         return refused, ()
-    steps = [_step_row(step) for step in stride.steps]
+    by_key = {step_key(step.group): step for step in stride.steps}  # Of two with one key, one waits for `commit_plan`.
+    steps = [(key, *_step_row(by_key[key])) for key in sorted(by_key)]
     yield Query("forget_chosen")
-    yield Query("choose_steps", rows=steps)
+    yield Query("choose_steps", rows=[row[1:] for row in steps])
     yield Query("choose_cursors", rows=shares)
     answer = yield Query("write_chosen", _columns(_STEP_COLUMNS, steps) | _columns(_SHARE_COLUMNS, shares))
     return refused, answer
@@ -87,6 +89,12 @@ def stride_outcome(refused: frozenset[Shard], answer: Sequence[Row]) -> StrideOu
                 for schedule_id, job_id in zip(map(int, ids), map(int, job_ids.split(",")), strict=True)
             ]
     return StrideOutcome(entries=tuple(entries), created=created, lost=chosen - created, refused=refused)
+
+
+def step_key(group: DueGroup) -> int:
+    """Return a 64-bit number that groups hardly ever share; `write_chosen` computes the same of a cursor."""
+    mixed = group.trigger_id ^ group.fire_us << 5 ^ group.due_us << 11 ^ group.policy_id << 17
+    return (mixed + (1 << 63) & (1 << 64) - 1) - (1 << 63)
 
 
 def _step_row(step: Step) -> tuple[Any, ...]:

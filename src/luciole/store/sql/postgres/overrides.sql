@@ -100,32 +100,38 @@ SELECT due.shard, trigger_id, fire_us, due_us, policy_id, count(*), max(schedule
 
 -- name: write_chosen
 -- why: one statement. A cursor is chosen on the snapshot and moved under its row lock: whoever waited for that finds
--- another revision, and leaves the cursor alone
-WITH step AS MATERIALIZED (
-    SELECT * FROM unnest(:trigger_ids::int8[], :fires_us::int8[], :dues_us::int8[], :policy_ids::int8[],
-        :next_fires_us::int8[], :next_dues_us::int8[], :overlaps::int4[], :priorities::int4[], :flags::int4[])
-    AS step(trigger_id, fire_us, due_us, policy_id, next_fire_us, next_due_us, overlap, priority, flags)
-), share AS MATERIALIZED (
+-- another revision, and leaves the cursor alone. Steps are found by a binary search in their sorted keys (`step_key` in
+-- strides.py): joined as rows they would be gone through for each cursor, at twice the cost of all the rest. OFFSET 0 and
+-- ctid leave the planner no choice but to go from the shares to their cursors, also when it believes the tables empty
+WITH share AS MATERIALIZED (
     SELECT * FROM unnest(:shards::int4[], :throughs_us::int8[], :through_ids::int8[], :readies::int4[])
     AS share(shard, through_us, through_id, ready)
+), near AS MATERIALIZED (
+    SELECT found.*, share.ready FROM share, LATERAL (
+        SELECT cursor.ctid AS place, shard, schedule_id, revision, fire_us, due_us, trigger_id, policy_id, width_bucket(
+            trigger_id # (fire_us << 5) # (due_us << 11) # (policy_id << 17), :keys::int8[]
+        ) AS step
+        FROM cursor WHERE cursor.shard = share.shard AND due_us IS NOT NULL AND due_us <= share.through_us
+        AND (due_us < share.through_us OR schedule_id <= share.through_id)
+        OFFSET 0
+    ) AS found
 ), chosen AS MATERIALIZED (
-    SELECT cursor.shard, cursor.schedule_id, cursor.revision, step.fire_us, step.due_us, step.next_fire_us,
-        step.next_due_us, step.priority, step.flags, share.ready
-    FROM share JOIN cursor ON cursor.shard = share.shard AND cursor.due_us IS NOT NULL
-        AND cursor.due_us <= share.through_us
-        AND (cursor.due_us < share.through_us OR cursor.schedule_id <= share.through_id)
-    JOIN step ON step.trigger_id = cursor.trigger_id AND step.fire_us = cursor.fire_us
-        AND step.due_us = cursor.due_us AND step.policy_id = cursor.policy_id
-    WHERE (step.overlap = 0 OR NOT EXISTS (
-        SELECT FROM entry WHERE entry.shard = cursor.shard AND entry.schedule_id = cursor.schedule_id
+    SELECT place, shard, schedule_id, revision, fire_us, due_us, (:next_fires_us::int8[])[step] AS next_fire_us,
+        (:next_dues_us::int8[])[step] AS next_due_us, (:priorities::int4[])[step] AS priority,
+        (:flags::int4[])[step] AS flags, ready
+    FROM near
+    WHERE trigger_id = (:trigger_ids::int8[])[step] AND fire_us = (:fires_us::int8[])[step]
+    AND due_us = (:dues_us::int8[])[step] AND policy_id = (:policy_ids::int8[])[step]
+    AND ((:overlaps::int4[])[step] = 0 OR NOT EXISTS (
+        SELECT FROM entry WHERE entry.shard = near.shard AND entry.schedule_id = near.schedule_id OFFSET 0
     )) AND NOT EXISTS (
-        SELECT FROM execution WHERE execution.shard = cursor.shard AND execution.schedule_id = cursor.schedule_id
-        AND execution.fire_us = cursor.fire_us AND execution.part = 0
+        SELECT FROM execution WHERE execution.shard = near.shard AND execution.schedule_id = near.schedule_id
+        AND execution.fire_us = near.fire_us AND execution.part = 0 OFFSET 0
     )
 ), moved AS (
     UPDATE cursor SET fire_us = chosen.next_fire_us, due_us = chosen.next_due_us, revision = cursor.revision + 1
     FROM chosen
-    WHERE cursor.shard = chosen.shard AND cursor.schedule_id = chosen.schedule_id
+    WHERE cursor.ctid = chosen.place AND cursor.shard = chosen.shard AND cursor.schedule_id = chosen.schedule_id
     AND cursor.revision = chosen.revision AND cursor.due_us IS NOT NULL
     RETURNING chosen.shard, chosen.schedule_id, chosen.fire_us, chosen.due_us, chosen.priority, chosen.flags,
         chosen.ready, cursor.job_id
