@@ -11,7 +11,8 @@ from luciole.model.ids import ScheduleId, Shard, TriggerId
 from luciole.model.instant import Instant
 from luciole.model.lease import Lease
 from luciole.model.outbox import Entry
-from luciole.model.schedule import OverlapCode
+from luciole.model.plan import Fire, Move
+from luciole.model.schedule import Cursor, OverlapCode
 
 
 class DueGroup(NamedTuple):
@@ -70,3 +71,16 @@ class StrideOutcome:
     created: int  #: executions created, those that stay ready in the store included
     lost: int = 0  #: cursors that somebody else moved or changed meanwhile
     refused: frozenset[Shard] = frozenset()  #: fence refused: nothing of theirs was written
+
+
+def group_of(cursor: Cursor) -> DueGroup:
+    """Return the group of a cursor."""
+    return DueGroup(cursor.trigger_id, cursor.fire_us, cursor.due_us, cursor.policy_id)
+
+
+def step_move(cursor: Cursor, step: Step, *, ready: bool) -> Move:
+    """Return a step as the move of one of its cursors."""
+    fires = (Fire(cursor.fire_us, cursor.due_us),)
+    return Move(
+        cursor, fires, step.next_fire_us, step.next_due_us, step.overlap, step.priority, step.flags, ready=ready
+    )

@@ -13,7 +13,7 @@ from luciole.model.lease import Lease
 from luciole.model.outbox import EntryState
 from luciole.model.plan import DueBatch, Fire, LedgerRow, Move, Plan, PlanOutcome
 from luciole.model.schedule import Cursor, OverlapCode, Reason, ScheduleState
-from luciole.model.stride import DueGroup, GroupBatch, Share, Step, Stride, StrideOutcome
+from luciole.model.stride import DueGroup, GroupBatch, Share, Stride, StrideOutcome, group_of, step_move
 from luciole.store.bounds import check_batch, check_limit, check_plan, check_shards, check_stride, stored_text
 from luciole.store.memory.client import MemoryClient
 from luciole.store.memory.overlap import Admission, admit, flags_under
@@ -120,7 +120,7 @@ class MemoryPlans(MemoryClient):
                 due = self._due_in(shard, before_us)
                 taken = due[:limit]
                 more = more or len(due) > len(taken)
-                groups.update(_group(cursor) for cursor in taken)
+                groups.update(group_of(cursor) for cursor in taken)
                 if taken:
                     shares.append(Share(shard, len(taken), taken[-1].due_us, taken[-1].schedule_id))
         return GroupBatch(shares=tuple(shares), groups=dict(groups), more=more)
@@ -139,10 +139,10 @@ class MemoryPlans(MemoryClient):
                     refused.add(share.shard)  # I3: nothing of this shard is written.
                     continue
                 for cursor in self._due_in(share.shard, share.through_us):
-                    step = steps.get(_group(cursor))
+                    step = steps.get(group_of(cursor))
                     if step is None or _overdue_first(cursor) > (share.through_us, share.through_id):
                         continue
-                    move = _move(cursor, step, ready=share.shard in stride.ready)
+                    move = step_move(cursor, step, ready=share.shard in stride.ready)
                     row = self._state.schedules[cursor.schedule_id]
                     if self._is_plain(row, move):
                         made += self._fire(row, move, now_us)[0]
@@ -244,15 +244,4 @@ def _stands(row: ScheduleRow, move: Move) -> bool:
         cursor.shard,
         cursor.fire_us,
         cursor.revision,
-    )
-
-
-def _group(cursor: Cursor) -> DueGroup:
-    return DueGroup(cursor.trigger_id, cursor.fire_us, cursor.due_us, cursor.policy_id)
-
-
-def _move(cursor: Cursor, step: Step, *, ready: bool) -> Move:
-    fires = (Fire(cursor.fire_us, cursor.due_us),)
-    return Move(
-        cursor, fires, step.next_fire_us, step.next_due_us, step.overlap, step.priority, step.flags, ready=ready
     )

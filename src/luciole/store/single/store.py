@@ -1,5 +1,6 @@
 """The batch verbs over single items."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,9 +12,9 @@ from luciole.model.instant import Instant
 from luciole.model.job import JobSpec, JobVersion
 from luciole.model.lease import Cluster, Lease, NodeInfo
 from luciole.model.outbox import Delivery, Entry, Running, Settled, Settlement
-from luciole.model.plan import DueBatch, LedgerRow, Plan, PlanOutcome, ReadyBatch
+from luciole.model.plan import DueBatch, LedgerRow, Move, Plan, PlanOutcome, ReadyBatch
 from luciole.model.schedule import NewSchedule, ScheduleState, ScheduleView
-from luciole.model.stride import GroupBatch, Stride, StrideOutcome
+from luciole.model.stride import DueGroup, GroupBatch, Share, Stride, StrideOutcome, group_of, step_move
 from luciole.store.bounds import (
     check_batch,
     check_job,
@@ -130,16 +131,34 @@ class PlansOneByOne(Items):
             refused=frozenset[Shard]().union(*(outcome.refused for outcome in outcomes)),
         )
 
-    async def due_groups(self, shards: Sequence[Shard], before_us: Instant, *, limit: int) -> GroupBatch:  # noqa: ARG002 - the contract's
-        """Find no groups: one by one, nothing is won by taking many cursors together."""
+    async def due_groups(self, shards: Sequence[Shard], before_us: Instant, *, limit: int) -> GroupBatch:
+        """Count due cursors by what decides their next step."""
         check_limit("limit", limit, limits.PLAN_BATCH_MAX)
         check_shards(shards, self._items.shards)
-        return GroupBatch(shares=(), groups={}, more=False)
+        shares: list[Share] = []
+        groups: Counter[DueGroup] = Counter()
+        for shard in sorted(set(shards)):
+            cursors = (await self._items.due_cursors([shard], before_us, limit=limit)).cursors
+            groups.update(map(group_of, cursors))
+            if cursors:
+                shares.append(Share(shard, len(cursors), cursors[-1].due_us, cursors[-1].schedule_id))
+        more = any(share.cursors >= limit for share in shares)
+        return GroupBatch(shares=tuple(shares), groups=dict(groups), more=more)
 
     async def commit_stride(self, stride: Stride) -> StrideOutcome:
-        """Leave every cursor to `commit_plan`."""
+        """Commit the step of one cursor after the other."""
         check_stride(stride, limits.PLAN_BATCH_MAX)
-        return StrideOutcome(entries=(), created=0)
+        steps = {step.group: step for step in stride.steps}
+        moves: list[Move] = []
+        for share in stride.shares:
+            due = await self._items.due_cursors([share.shard], share.through_us, limit=share.cursors)
+            moves += (
+                step_move(cursor, steps[group_of(cursor)], ready=share.shard in stride.ready)
+                for cursor in due.cursors
+                if group_of(cursor) in steps and (cursor.due_us, cursor.schedule_id) <= share[2:]
+            )
+        done = await self.commit_plan(Plan(moves=tuple(moves), leases=stride.leases))
+        return StrideOutcome(entries=done.entries, created=done.created, lost=len(done.lost), refused=done.refused)
 
     async def park_schedules(self, leases: Sequence[Lease], parked: Sequence[tuple[ScheduleId, Shard, str]]) -> int:
         """Stop schedules that can't be read, each with its reason (I7)."""

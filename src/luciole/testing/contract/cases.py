@@ -11,6 +11,7 @@ from luciole.testing.contract.test_overlap import TestForbidAndAllow, TestLedger
 from luciole.testing.contract.test_planning import TestDueCursors, TestParking, TestPlans, TestSteps
 from luciole.testing.contract.test_reads import TestExecutionLists, TestScheduleLists, TestSummaries
 from luciole.testing.contract.test_settling import TestBytes, TestEnds, TestTries
+from luciole.testing.contract.test_strides import TestGroups, TestStrideRaces, TestStrides
 
 __all__ = [
     "TestBytes",
@@ -22,6 +23,7 @@ __all__ = [
     "TestEnqueue",
     "TestExecutionLists",
     "TestForbidAndAllow",
+    "TestGroups",
     "TestHints",
     "TestIds",
     "TestJobs",
@@ -44,6 +46,8 @@ __all__ = [
     "TestScheduleLists",
     "TestStates",
     "TestSteps",
+    "TestStrideRaces",
+    "TestStrides",
     "TestSummaries",
     "TestTries",
     "TestUnpark",
