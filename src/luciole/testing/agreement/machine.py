@@ -96,7 +96,7 @@ class PlanRules(LeaseRules):
         """One schedule of each overlap policy, and a node that holds everything."""
         fire_us = self.now_us() + fire
         schedules = [
-            a_schedule(name, fire_us=fire_us, overlap=overlap, job=JOBS[0])
+            a_schedule(name, fire_us=fire_us, overlap=overlap, job=JOBS[0], owner="o")
             for name, overlap in zip(NAMES, Overlap, strict=True)
         ]
         first = self.ids(len(NAMES))

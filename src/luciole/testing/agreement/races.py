@@ -2,9 +2,20 @@
 
 from typing import Any, cast
 
-from luciole.testing.agreement.machine import StoreAgreement
+from luciole.limits import SECOND_US
+from luciole.model.execution import ExecutionState
+from luciole.model.job import Overlap
+from luciole.runtime.extras import require
+from luciole.testing.agreement.machine import NAMES, StoreAgreement, numbers, pick
 from luciole.testing.agreement.side import Call, Side
-from luciole.testing.contract.harness import MemoryHarness
+from luciole.testing.contract.harness import SHARDS, MemoryHarness
+
+with require("testing"):
+    from hypothesis import strategies as st
+    from hypothesis.stateful import rule
+
+#: Verbs that want to change one schedule or what is open of it.
+RIVALS = ("plan", "run", "settle", "cancel", "edit")
 
 
 class StoreSerializes(StoreAgreement):
@@ -21,6 +32,35 @@ class StoreSerializes(StoreAgreement):
         super().__init__()
         self.races = 0  #: that came to their end
         self._held: Call | None = None
+
+    @rule(chosen=st.integers(0, 3), first=st.sampled_from(RIVALS), second=st.sampled_from(RIVALS), number=numbers)
+    def race_for_one_schedule(self, chosen: int, first: str, second: str, number: int) -> None:
+        """Two verbs that both know how one schedule stands, and both want to change it."""
+        self.acquire(client=0, node=0, shards=[*range(SHARDS)])
+        self.read_due(client=0)
+        if len(self.cursors) <= chosen:
+            return
+        schedule_id = pick(self.cursors, chosen)[0].schedule_id
+        mine = [n for n, key in enumerate(reversed([*self.attempts])) if key.schedule_id == schedule_id]
+        self._held = None
+        for rival in (first, second):
+            newest = mine[number % len(mine)] if mine else 0
+            self._rival(rival, chosen, newest, number)
+
+    def _rival(self, rival: str, chosen: int, newest: int, number: int) -> None:
+        if rival == "plan":
+            self.plan(0, [chosen], [], looks=False, fires=1 + number % 2, is_last=False, ready=False, skips=0)
+        elif rival == "run" or not self.attempts:
+            self.run_by_hand(0, chosen, key=5, age=0)
+        elif rival == "settle":
+            state = pick((ExecutionState.RETRY_WAIT, ExecutionState.PARKED, ExecutionState.SUCCEEDED), number)
+            self.settle(0, [(newest, state, 0)], due=0)
+        elif rival == "cancel":
+            self.cancel(0, [newest])
+        else:
+            name = NAMES[pick(self.cursors, chosen)[0].schedule_id % len(NAMES) - 1]
+            overlap, trigger = pick([*Overlap], number), pick(["t0", "t1"], number)
+            self.register(0, [name], (number, overlap, trigger, "o"), 2 * SECOND_US, replaces=True)
 
     def tell(self, client: int, call: Call) -> None:
         """Let every two calls race, at one moment that is the second's; what they are told may be stale by then."""
