@@ -16,8 +16,8 @@ from luciole.bench.idle import IdleMeasure, IdleSpec
 from luciole.bench.pickup.measure import PickupMeasure, PickupSpec
 from luciole.bench.profiles import PROFILES, SIZES, Profile, find_profile
 from luciole.bench.register import RegisterOrders
-from luciole.bench.report import summary
-from luciole.bench.result import Result, write_result
+from luciole.bench.report import page, summary
+from luciole.bench.result import Result, read_result, write_result
 from luciole.bench.run import Run, fresh_place, in_process, perform
 from luciole.bench.verdict import BenchError, Usage, Verdict
 from luciole.model.instant import to_datetime
@@ -262,6 +262,18 @@ def sql_ceiling(**options: Any) -> int:  # noqa: ANN401 - the options above
     measure = CeilingMeasure(burst, jobs=chosen["jobs"], repeats=chosen["repeats"], progress=_progress)
     requested = {"size": options["size"], **chosen, "backend": options["backend"], "shards": options["shards"]}
     return _finish(perform(_run(_CEILING, backend, requested, options), measure, clock=clock), options["out"])
+
+
+@bench.command("report")
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+def report_command(results: tuple[Path, ...]) -> int:
+    """Print RESULTS as Markdown: one in full, several as a page."""
+    try:
+        read = [read_result(path) for path in results]
+    except BenchError as error:
+        return _end(error.verdict, str(error))
+    click.echo(summary(read[0]) if len(read) == 1 else page(read), nl=len(read) == 1)
+    return int(Verdict.OK)
 
 
 @bench.command("doctor")

@@ -22,20 +22,85 @@ def summary(result: Result) -> str:
     if void:
         lines += ["**The figures are void**: what was measured did not do what it must.", ""]
     lines += _figures(result, void=void)
-    if result.ceiling:
-        lines += [
-            (
-                f"Ceiling: the server alone writes {result.ceiling.rate:,.0f} jobs/s (the best of "
-                f"{len(result.ceiling.tried)} tries; batch {result.ceiling.batch}, "
-                f"{result.ceiling.connections} connections)."
-            ),
-            "",
-        ]
+    lines += _ceiling(result)
     lines += _distributions(result.metrics)
     lines += _stages(result)
     lines += _checks(result)
     lines += _environment(result)
     return "\n".join(lines).rstrip()
+
+
+def page(results: Sequence[Result]) -> str:
+    """Return one page of several results: the machine once, then each with its figures and how to repeat it."""
+    lines = [
+        "# Results",
+        "",
+        "Made by `luciole bench report` from the files in `results/`: change those, not this page. How they come about,",
+        "and what they do not say, stands in [the method](method.md).",
+        "",
+    ]
+    for fingerprint in dict.fromkeys(result.environment.get("fingerprint") for result in results):
+        first = next(result for result in results if result.environment.get("fingerprint") == fingerprint)
+        lines += [_machine(first), ""]
+    for result in results:
+        checks = [check for repeat in result.repeats for check in repeat.checks]
+        passed = sum(check.passed for check in checks)
+        lines += [
+            f"## {_title(result)}",
+            "",
+            f"**{result.verdict.word.upper()}**: {passed} of {len(checks)} checks passed; {len(result.repeats)} repeats.",
+            result.question,
+            "",
+            *_figures(result, void=result.verdict.code == Verdict.INCORRECT),
+            *_ceiling(result),
+            *_distributions(result.metrics),
+            *_stages(result),
+            _provenance(result),
+            f"Repeat it: `{' '.join(result.command)}`",
+            "",
+        ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _provenance(result: Result) -> str:
+    load = result.environment.get("noise", {}).get("load_1min", "?")
+    return f"Measured {result.started[:16]}Z at revision {str(result.product['revision'])[:12]}, load {load} before it."
+
+
+def _title(result: Result) -> str:
+    """Return a heading that tells results of one profile apart."""
+    backend = result.backend.get("name")
+    parts = (
+        [result.profile] if backend == "none" else [f"{result.profile} on {backend} {result.backend.get('version')}"]
+    )
+    parts += [str(result.requested[name]) for name in ("topology",) if name in result.requested]
+    if result.requested.get("path") == "single":
+        parts.append("one transaction a job")
+    return ", ".join(parts)
+
+
+def _ceiling(result: Result) -> list[str]:
+    if not result.ceiling:
+        return []
+    return [
+        (
+            f"Ceiling: the server alone writes {result.ceiling.rate:,.0f} jobs/s (the best of "
+            f"{len(result.ceiling.tried)} tries; batch {result.ceiling.batch}, "
+            f"{result.ceiling.connections} connections)."
+        ),
+        "",
+    ]
+
+
+def _machine(result: Result) -> str:
+    machine = result.environment
+    if not machine:
+        return "Machine: unknown."
+    return (
+        f"Machine: {machine['cpu']}, {machine['cores']} cores, hypervisor {machine['hypervisor']}, "
+        f"{machine['memory_mib']:,} MiB, {machine['kernel']}, {machine['filesystem']}, {machine['python']}, "
+        f"fingerprint {machine['fingerprint']}."
+    )
 
 
 def _figures(result: Result, *, void: bool) -> list[str]:
@@ -95,16 +160,11 @@ def _checks(result: Result) -> list[str]:
 
 
 def _environment(result: Result) -> list[str]:
-    machine = result.environment
-    if not machine:
+    if not result.environment:
         return []
     settings = ", ".join(f"{name}={value}" for name, value in (result.backend.get("settings") or {}).items())
     return [
-        (
-            f"Machine: {machine['cpu']}, {machine['cores']} cores, hypervisor {machine['hypervisor']}, "
-            f"{machine['memory_mib']:,} MiB, {machine['kernel']}, {machine['filesystem']}, {machine['python']}, "
-            f"fingerprint {machine['fingerprint']}."
-        ),
+        _machine(result),
         f"Server: {result.backend.get('version')}{f' with {settings}' if settings else ''}.",
         (
             f"Product: {result.product['version']}, revision {str(result.product['revision'])[:12]}"

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from luciole.bench.backends import Backend, Place, hide_passwords
+from luciole.bench.backends import Backend, Place, durable_folder, hide_passwords
 from luciole.bench.environment import cpu_clock, environment, product, stolen_share
 from luciole.bench.lock import only_bench
 from luciole.bench.percentiles import merged
@@ -59,7 +59,7 @@ def perform(
             stack.enter_context(only_bench(lock))
             if run.backend:
                 stack.enter_context(run.backend)
-            result.environment = environment(run.backend.folder if run.backend else Path.cwd())
+            result.environment = environment(run.backend.folder if run.backend else durable_folder())
             asyncio.run(_measure(run, result, measure))
         verdict, reason = judged(result)
     except BenchError as error:
