@@ -45,7 +45,7 @@ def environment(folder: Path) -> dict[str, Any]:
     }
     slow = json.dumps([found[name] for name in _SLOW])
     found["fingerprint"] = hashlib.sha256(slow.encode()).hexdigest()[:16]
-    found["noise"] = {"load_1min": round(os.getloadavg()[0], 2)}
+    found["noise"] = {"load_1min": round(os.getloadavg()[0], 2), "priority": _priority()}
     return found
 
 
@@ -122,6 +122,15 @@ def _hypervisor() -> str:
     if " hypervisor" not in flags:
         return "none" if flags != UNAVAILABLE else UNAVAILABLE
     return f"yes ({vendor})" if vendor != UNAVAILABLE else "yes"
+
+
+def _priority() -> str:
+    """How the scheduler of the system prefers this process and its children to all others."""
+    if not hasattr(os, "sched_getscheduler"):
+        return UNAVAILABLE
+    names = {os.SCHED_OTHER: "ordinary", os.SCHED_FIFO: "real-time", os.SCHED_RR: "real-time"}
+    name = names.get(os.sched_getscheduler(0), "other")
+    return f"{name}, niceness {os.nice(0)}" if os.nice(0) else name
 
 
 def _disk(folder: Path) -> dict[str, Any]:

@@ -35,8 +35,8 @@ def page(results: Sequence[Result]) -> str:
     lines = [
         "# Results",
         "",
-        "Made by `luciole bench report` from the files in `results/`: change those, not this page. How they come about,",
-        "and what they do not say, stands in [the method](method.md).",
+        "Made by `luciole bench report` from the files in `results/`: change those, not this page. How they come",
+        "about, and what they do not say, stands in [the method](method.md).",
         "",
     ]
     for fingerprint in dict.fromkeys(result.environment.get("fingerprint") for result in results):
@@ -48,7 +48,8 @@ def page(results: Sequence[Result]) -> str:
         lines += [
             f"## {_title(result)}",
             "",
-            f"**{result.verdict.word.upper()}**: {passed} of {len(checks)} checks passed; {len(result.repeats)} repeats.",
+            f"**{result.verdict.word.upper()}**, {len(result.repeats)} repeats, {passed} of {len(checks)} checks passed.",
+            "",
             result.question,
             "",
             *_figures(result, void=result.verdict.code == Verdict.INCORRECT),
@@ -63,8 +64,12 @@ def page(results: Sequence[Result]) -> str:
 
 
 def _provenance(result: Result) -> str:
-    load = result.environment.get("noise", {}).get("load_1min", "?")
-    return f"Measured {result.started[:16]}Z at revision {str(result.product['revision'])[:12]}, load {load} before it."
+    noise = result.environment.get("noise", {})
+    priority = noise.get("priority", "ordinary")
+    return (
+        f"Measured {result.started[:16]}Z at revision {str(result.product['revision'])[:12]}, "
+        f"load {noise.get('load_1min', '?')} before it, priority {priority}."
+    )
 
 
 def _title(result: Result) -> str:
