@@ -78,24 +78,32 @@ def due_cursors(shards: Sequence[Shard], before_us: Instant, limit: int) -> Scri
     found = yield Query("due_cursors", binds, [(shard, share + 1) for shard in shards])
     chosen: list[Row] = []
     full: dict[Shard, int] = {}
-    left: list[Instant] = []
+    cut: list[Instant] = []  #: when the first of those is due that are left out
+    later: list[Instant] = []  #: when the first of those is due that are not yet
     for shard, group in groupby(found, key=itemgetter(0)):
         rows = list(group)
+        if rows[-1][4] > before_us:  # Some dialects tell it in the same answer.
+            later.append(rows.pop()[4])
         taken = rows[: min(share, limit - len(chosen))]
         chosen += taken
         if len(rows) > len(taken):
             full[shard] = len(taken)
-            left.append(rows[len(taken)][4])
+            cut.append(rows[len(taken)][4])
     room = limit - len(chosen)
-    if room and full:
+    if full and room >= len(shards):  # A smaller rest is not worth a second look.
         more = yield Query("due_cursors", binds, [(shard, taken + room + 1) for shard, taken in full.items()])
-        rest = [row for shard, group in groupby(more, key=itemgetter(0)) for row in islice(group, full[shard], None)]
+        rest = [
+            row
+            for shard, group in groupby(more, key=itemgetter(0))
+            for row in islice(group, full[shard], None)
+            if row[4] <= before_us
+        ]
         rest.sort(key=lambda row: (row[4], row[1]))
         chosen = sorted(chosen + rest[:room], key=lambda row: (row[0], row[4], row[1]))
-        left = [row[4] for row in rest[room:]]
-    if not left:
-        left = [row[0] for row in (yield Query("next_cursors", binds, [(shard,) for shard in shards]))]
-    return DueBatch(cursors=tuple(map(Cursor._make, chosen)), next_due_us=min(left, default=None))
+        cut = [row[4] for row in rest[room:]]
+    if not cut and not later:
+        later = [row[0] for row in (yield Query("next_cursors", binds, [(shard,) for shard in shards]))]
+    return DueBatch(cursors=tuple(map(Cursor._make, chosen)), next_due_us=min(cut or later, default=None))
 
 
 def _load_triggers(ids: Sequence[TriggerId]) -> Script[dict[TriggerId, str]]:

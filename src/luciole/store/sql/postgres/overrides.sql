@@ -25,21 +25,21 @@ ORDER BY lease.shard FOR KEY SHARE OF lease;
 
 -- name: due_cursors
 -- rows: shard int, quota bigint
--- why: one statement for all shards; within one due time in the order of the index, because a burst at one instant would
--- be sorted again for each read
+-- why: one statement for all shards, and behind what is due the first that is not yet: an idle node asks one question,
+-- not two. Within one due time in the order of the index, because a burst at one instant would be sorted for each read
 SELECT due.* FROM {rows}, LATERAL (
-    SELECT shard, schedule_id, revision, fire_us, due_us, trigger_id, job_id, policy_id
+    (SELECT shard, schedule_id, revision, fire_us, due_us, trigger_id, job_id, policy_id
     FROM cursor WHERE cursor.shard = batch.shard AND due_us IS NOT NULL AND due_us <= :before_us
-    ORDER BY due_us LIMIT batch.quota
+    ORDER BY due_us LIMIT batch.quota)
+    UNION ALL
+    (SELECT shard, schedule_id, revision, fire_us, due_us, trigger_id, job_id, policy_id
+    FROM cursor WHERE cursor.shard = batch.shard AND due_us IS NOT NULL AND due_us > :before_us
+    ORDER BY due_us LIMIT 1)
 ) AS due;
 
 -- name: next_cursors
 -- rows: shard int
--- why: one statement for all shards
-SELECT due.due_us FROM {rows}, LATERAL (
-    SELECT due_us FROM cursor
-    WHERE cursor.shard = batch.shard AND due_us IS NOT NULL AND due_us > :before_us ORDER BY due_us LIMIT 1
-) AS due;
+-- why: nothing to ask: due_cursors has told it
 
 -- name: judge_moves
 -- rows: shard int, schedule_id bigint, cursor_us bigint, revision bigint, fire_us bigint, due_us bigint, next_fire_us bigint, next_due_us bigint, overlap int, priority int, flags int, ready int
