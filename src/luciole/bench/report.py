@@ -48,7 +48,7 @@ def page(results: Sequence[Result]) -> str:
         lines += [
             f"## {_title(result)}",
             "",
-            f"**{result.verdict.word.upper()}**, {len(result.repeats)} repeats, {passed} of {len(checks)} checks passed.",
+            f"**{result.verdict.word.upper()}**, repeats: {len(result.repeats)}, checks: {passed} of {len(checks)}.",
             "",
             result.question,
             "",
