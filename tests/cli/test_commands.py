@@ -10,6 +10,7 @@ import pytest
 from luciole.app import App
 from luciole.cli.run import COMMANDS, run
 from luciole.client.job import Job
+from luciole.errors import StoreUnavailable
 from luciole.model.trigger import cron, every
 
 _NAMES = count()
@@ -187,5 +188,23 @@ def test_completion_scripts_know_the_program(luciole: Luciole, shell: str) -> No
     assert "_LUCIOLE_COMPLETE" in luciole("completion", shell)
 
 
-def test_passwords_are_never_printed(luciole: Luciole) -> None:
+def test_passwords_are_never_printed(luciole: Luciole, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "secret" not in luciole("migrate", "--dsn", "nostore://me:secret@host/db", code=2)
+
+    async def open_store(dsn: str) -> None:
+        raise StoreUnavailable(f"{dsn} does not answer")
+
+    monkeypatch.setattr("luciole.wiring.open_store", open_store)
+    complaint = luciole("jobs", "list", "--dsn", "postgresql://me:secret@host/db", code=4)
+    assert complaint == "error: postgresql://me:***@host/db does not answer\n"
+
+
+def test_a_doctor_hides_passwords_too(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    async def open_store(dsn: str) -> None:
+        raise StoreUnavailable(f"{dsn} does not answer")
+
+    monkeypatch.setattr("luciole.wiring.open_store", open_store)
+    assert run(["doctor", "--dsn", "postgresql://me:secret@host/db"]) == 1
+    out = capsys.readouterr().out
+    assert "me:***@host" in out
+    assert "secret" not in out

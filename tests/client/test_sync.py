@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from luciole.app import App
+from luciole.client.client import Client
 from luciole.client.handle import Handle
+from luciole.client.home import Home, blocking, twin
 from luciole.client.job import Job, JobWithOptions
 from luciole.client.schedule import Schedule
 from luciole.errors import IllegalState, InvalidPayload, InvalidValue, ResultTimeout, StoreUnavailable
@@ -84,6 +86,24 @@ async def test_another_loop_is_served_by_the_first() -> None:
 
         handle = await asyncio.to_thread(elsewhere)
         assert (await handle.view()).payload == b'{"order_id":2}'
+
+
+def test_what_runs_at_home_may_wait_although_its_caller_blocks() -> None:
+    async def open_client() -> Client:
+        store = MemoryStore(MemoryState(), SystemClock())
+        await store.open()
+        return Client(store, SystemClock(), close_store=store.close)
+
+    async def look(client: Client) -> bool:
+        del client
+        return blocking()
+
+    async def ask(home: Home) -> tuple[bool, bool]:
+        return blocking(), await home.call(look)
+
+    home = Home(open_client)
+    assert twin(ask)(home) == (True, False)
+    twin(Home.close)(home)
 
 
 class CountedStore(MemoryStore):
