@@ -22,6 +22,8 @@ PAYLOAD_BYTES_MAX: Final = 1_048_576
 RESULT_BYTES_MAX: Final = 1_048_576
 ERROR_TEXT_LENGTH_MAX: Final = 8_192
 PROGRESS_LENGTH_MAX: Final = 1_000
+#: Characters of progress in one heartbeat, which can't be split.
+PROGRESS_ROOM: Final = 1_000_000
 
 #: Handlers that one executor knows.
 HANDLERS_MAX: Final = 10_000

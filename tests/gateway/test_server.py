@@ -165,6 +165,15 @@ async def test_a_certificate_that_can_not_be_read_is_refused_by_name(node: Scrip
         GrpcDial(missing)
 
 
+async def test_a_key_that_does_not_belong_to_the_certificate_is_refused_by_name(
+    node: ScriptedNode, certificates: Certificates, tmp_path: Path
+) -> None:
+    others = make_certificates(tmp_path, "127.0.0.1")
+    server = GatewayServer(node.serve, ServerSettings(listen=HERE, tls_cert=certificates.cert, tls_key=others.key))
+    with pytest.raises(InvalidValue, match=r"^listen: .* tls_cert and tls_key do not belong together"):
+        await server.start()
+
+
 @asynccontextmanager
 async def a_real_node(token: str | None = None) -> AsyncIterator[tuple[Node, str]]:
     """Serve with the sessions of a node whose loops do not run: here only the talk with executors matters."""

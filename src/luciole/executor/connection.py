@@ -119,7 +119,7 @@ class Links:
                         failures = 0
                 except LucioleError as problem:
                     failures += 1
-                    if failures == 1 or isinstance(problem, Rejected):
+                    if failures & (failures - 1) == 0:  # The first, second, fourth …: it may go on for days.
                         _log.warning("the node at %s: %s", address, problem)
                 except Exception:  # noqa: BLE001 - the other nodes' sessions, and the next with this one, go on
                     failures += 1

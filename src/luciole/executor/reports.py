@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from luciole import limits
 from luciole.model.ids import ExecutionKey
 from luciole.model.outbox import Report
 from luciole.wire.messages import Held
@@ -50,13 +51,16 @@ class ReportBook:
                 self._assign(kept, None)
 
     def take(self, node: str, count_max: int, now_us: int) -> list[Report]:
-        """Return the next reports to send to a node, at most `count_max`."""
+        """Return the next reports to send to a node: at most `count_max`, and about as much as one frame holds."""
         queue = self._queues.get(node)
         taken: list[Report] = []
-        while queue and len(taken) < count_max:
+        room = limits.FRAME_BYTES_MAX
+        while queue and len(taken) < count_max and room > 0:
             kept = queue.popleft()
             kept.sent_us = now_us
             taken.append(kept.report)
+            if kept.report.result is not None:
+                room -= len(kept.report.result)
         return taken
 
     def confirm(self, key: ExecutionKey, token: int) -> bool:

@@ -60,11 +60,16 @@ class Runner:
         return len(self._abandoned)
 
     def held(self) -> list[Held]:
-        """Return what is held, for a heartbeat."""
-        return [
-            Held(key, attempt.delivered.attempt, attempt.started_us, attempt.context.latest_progress)
-            for key, attempt in self._held.items()
-        ]
+        """Return what is held, for a heartbeat, which has room for so much of progress and no more."""
+        held = []
+        room = limits.PROGRESS_ROOM
+        for key, attempt in self._held.items():
+            progress = attempt.context.latest_progress
+            if progress is not None:
+                room -= len(progress)
+                progress = progress if room >= 0 else None
+            held.append(Held(key, attempt.delivered.attempt, attempt.started_us, progress))
+        return held
 
     def holds(self, key: ExecutionKey, token: int) -> bool:
         """Whether this attempt is held."""

@@ -232,8 +232,7 @@ class Session:
         reports = self._owner.reports_for(self, limits.REPORT_BATCH_MAX)
         if reports:
             frame.append(Reports(reports=tuple(reports)))
-            if len(reports) == limits.REPORT_BATCH_MAX:
-                self._queued.set()  # There may be more.
+            self._queued.set()  # There may be more.
         if self._recalling:
             frame.append(Grant(credits=-self._recalling))
             self._recalling = 0
