@@ -142,8 +142,7 @@ AND (chosen_step.overlap = 0 OR NOT EXISTS (
 )) AND NOT EXISTS (
     SELECT 1 FROM execution WHERE execution.shard = cursor.shard AND execution.schedule_id = cursor.schedule_id
     AND execution.fire_us = cursor.fire_us AND execution.part = 0
-)
-ORDER BY cursor.shard, cursor.schedule_id;
+);
 
 -- Answers with the schedules of each kind of entry as one text, and a last row, all NULL, with the number of cursors.
 -- name: write_chosen
