@@ -6,6 +6,7 @@ from dataclasses import replace
 from luciole import limits
 from luciole.errors import InvalidValue, StoreCorrupt
 from luciole.limits import SECOND_US
+from luciole.model.ids import ExecutionKey
 from luciole.testing.contract.harness import StoreHarness
 from luciole.testing.contract.steps import (
     TTL_US,
@@ -192,13 +193,16 @@ class TestLeases(StoreContract):
         a, b = harness.clients
         cursor = await scheduled(a)
         leases = await a.acquire_leases(NODE_A, [cursor.shard], ttl_us=10 * SECOND_US)
-        outcome, taken = await harness.interleave(
-            a.commit_plan(a_plan(leases, cursor)),
-            b.acquire_leases(NODE_B, [cursor.shard], ttl_us=TTL_US),
-            between_us=10 * SECOND_US,
+
+        async def take_over_and_load() -> tuple[list[int], list[ExecutionKey]]:
+            taken = await b.acquire_leases(NODE_B, [cursor.shard], ttl_us=TTL_US)
+            return [lease.fence for lease in taken], await open_keys(b)
+
+        outcome, (fences, loaded) = await harness.interleave(
+            a.commit_plan(a_plan(leases, cursor)), take_over_and_load(), between_us=10 * SECOND_US
         )
-        assert [lease.fence for lease in taken] == [2]
-        assert await open_keys(b) == [entry.key for entry in outcome.entries]
+        assert fences == [2]
+        assert loaded == [entry.key for entry in outcome.entries]
 
     async def test_shards_that_do_not_exist_are_refused(self, harness: StoreHarness) -> None:
         a, _ = harness.clients
