@@ -37,9 +37,13 @@ class World:
     log: list[str] = field(default_factory=list)
     calm: bool = False  #: every attempt succeeds
     chance: Chance = field(init=False)
+    plan_ahead: str = field(init=False)
+    held_max: int = field(init=False)  #: entries of a shard in memory
 
     def __post_init__(self) -> None:
         self.chance = seeded_chance(self.seed)
+        self.plan_ahead = self.pick(("0s", "0s", "2s"))
+        self.held_max = self.pick((4_096, 4_096, 2))
 
     def below(self, number: int) -> int:
         """Return a whole number from 0 to below this one."""
@@ -67,7 +71,9 @@ class World:
             self.stores.append(wrapped)
             return wrapped.as_store()
 
-        starting = asyncio.create_task(self.cluster.start(store=unreliable))
+        starting = asyncio.create_task(
+            self.cluster.start(store=unreliable, plan_ahead=self.plan_ahead, held_max=self.held_max)
+        )
         await self.cluster.clock.advance(50 * MS_US)
         node = await starting
         self.alive.append(node)
@@ -153,8 +159,8 @@ class World:
                         schedule.schedule_id,
                         ScheduleState.PAUSED,
                         reason=None,
-                        fire_us=schedule.fire_us,
-                        due_us=schedule.due_us,
+                        fire_us=None,
+                        due_us=None,
                         revision=schedule.revision,
                     )
 
