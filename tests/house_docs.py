@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)", re.MULTILINE)
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+TEST = re.compile(r"`([\w/.]+\.py)::(\w+)`")
 TAG = re.compile(r"(?:#|--) ((?:I\d+, )*I\d+):")
 
 
@@ -63,6 +64,15 @@ def luciole_commands(root: Path, is_command: Callable[[str], bool]) -> Iterator[
         for name in sorted(set(_commands(page, "luciole"))):
             if not is_command(name):
                 yield f"{page.relative_to(root)}: luciole {name}: no such command"
+
+
+def tests_named(root: Path) -> Iterator[str]:
+    """Each test that a page names as `file::test` exists."""
+    for page in pages(root):
+        for path, name in TEST.findall(page.read_text(encoding="utf-8")):
+            file = root / path
+            if not file.exists() or not re.search(rf"def {name}\(", file.read_text(encoding="utf-8")):
+                yield f"{page.relative_to(root)}: {path}::{name}: no such test"
 
 
 def tags(folder: Path, *, without: str = "") -> set[str]:

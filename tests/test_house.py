@@ -27,6 +27,17 @@ def test_make_targets_in_pages_exist() -> None:
     assert list(house_docs.make_targets(ROOT)) == []
 
 
+def test_tests_in_pages_exist() -> None:
+    assert list(house_docs.tests_named(ROOT)) == []
+
+
+def test_each_failure_that_is_guarded_against_names_its_guard() -> None:
+    page = (ROOT / "docs/guarded-failures.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| ") and "guarded by" not in line]
+    assert len(rows) > 30
+    assert [row for row in rows if not house_docs.TEST.search(row)] == []
+
+
 def is_command(name: str) -> bool:
     luciole = Path(sys.executable).with_name("luciole")
     return subprocess.run([luciole, name, "--help"], check=False, capture_output=True).returncode == 0
@@ -139,6 +150,15 @@ def test_a_dead_link_is_seen(tmp_path: Path, text: str, seen: str) -> None:
     plant(tmp_path, "README.md", f"# Top `part`\n\n[a](docs/adr.md#a-title) [b](#top-part)\n\n{text}\n")
     (found,) = house_docs.links(tmp_path)
     assert seen in found
+
+
+def test_a_missing_test_in_a_page_is_seen(tmp_path: Path) -> None:
+    plant(tmp_path, "tests/test_x.py", "def test_there(): assert True")
+    plant(tmp_path, "README.md", "`tests/test_x.py::test_there` `tests/test_x.py::test_the` `tests/y.py::test_z`")
+    assert list(house_docs.tests_named(tmp_path)) == [
+        "README.md: tests/test_x.py::test_the: no such test",
+        "README.md: tests/y.py::test_z: no such test",
+    ]
 
 
 def test_an_unknown_command_in_a_page_is_seen(tmp_path: Path) -> None:
