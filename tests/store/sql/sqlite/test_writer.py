@@ -220,6 +220,18 @@ async def test_a_group_that_takes_long_is_committed_in_parts_and_in_order(bench:
     assert bench.commits == 1 + 3
 
 
+async def test_a_large_operation_ends_its_group(bench: Bench) -> None:
+    """Two large ones in one commit would make both callers compute at the same time and then wait at the same time."""
+    await bench.hold_commits()
+    first = asyncio.create_task(bench.writer.run(mark(0)))
+    await bench.until_in_commit()
+    crowd = [asyncio.create_task(bench.writer.run(mark(n), is_large=n in {2, 3})) for n in range(1, 6)]
+    await asyncio.sleep(0)
+    bench.gate.set()
+    assert list(await asyncio.gather(first, *crowd)) == list(range(6))
+    assert bench.commits == 1 + 3  # (1, 2), (3), (4, 5)
+
+
 async def test_no_wake_up_is_lost_however_callers_and_commits_interleave(bench: Bench) -> None:
     async def caller(number: int) -> None:
         for step in range(20):
