@@ -9,6 +9,8 @@ from types import FrameType
 
 import click
 
+from luciole.runtime.collector import calm_collector
+
 #: What a process that serves runs: it is given the event that says "stop".
 Service = Callable[[asyncio.Event], Awaitable[None]]
 
@@ -20,6 +22,7 @@ def serve(service: Service) -> None:
 
     Uses uvloop where it is installed.
     """
+    calm_collector()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_served(service))
 
