@@ -30,7 +30,9 @@ MAY_SCAN = {
 }  # fmt: skip
 
 #: What a piece of values or the temporary table looks like in a plan.
-SOURCES = re.compile(r"SCAN (\d+ )?(CONSTANT ROWS?|\(subquery-\d+\)|temp\.batch_row|latest|due|counted)")
+SOURCES = re.compile(
+    r"SCAN (\d+ )?(CONSTANT ROWS?|\(subquery-\d+\)|temp\.batch_row|chosen_(step|cursor)|latest|due|counted)"
+)
 
 STATEMENTS = load("luciole.store.sql.sqlite")
 #: Rows in the statement itself, one or several, or in the temporary table.
