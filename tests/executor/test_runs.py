@@ -97,7 +97,7 @@ async def test_wrong_arguments_fail_at_once_and_for_good(
 async def test_what_breaks_others_is_a_recorded_failure(
     node: ScriptedNode, place: RunIn, kind: str, seen: str, *, retryable: bool
 ) -> None:
-    """Goal: no result and no exception, however odd, leaves an execution running for ever."""
+    """Fault 24: no result and no exception, however odd, leaves an execution running for ever."""
     report = await node.run(in_place("odd", place, b'{"kind":"%s"}' % kind.encode()))
     assert (report.outcome, report.retryable, report.result) == (AttemptOutcome.FAILED, retryable, None)
     assert report.retry_after_us == (90_000_000 if kind == "later" else None)
@@ -143,6 +143,7 @@ async def test_a_failure_says_what_was_raised_and_where() -> None:
 
 
 async def test_an_unknown_handler_is_said_and_the_rest_of_its_batch_runs(node: ScriptedNode) -> None:
+    """Fault 31: what is wrong with one of a batch does not keep the others."""
     await node.until(lambda: node.credits >= 3)
     await node.deliver(
         an_attempt("receipt-async", b'{"order_id":1}', number=1),
