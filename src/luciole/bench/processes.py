@@ -1,6 +1,7 @@
 """Processes of a run: each is told what to do by a line of JSON, and answers each line with one."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -24,8 +25,8 @@ class Process:
         self._child = child
 
     @classmethod
-    async def start(cls, module: str) -> "Process":
-        """Start a module of this package with this interpreter."""
+    async def start(cls, module: str, environment: Mapping[str, str] | None = None) -> "Process":
+        """Start a module of this package with this interpreter, with more in its environment."""
         child = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -33,6 +34,7 @@ class Process:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=LINE_BYTES_MAX,
+            env={**os.environ, **(environment or {})},
         )
         return cls(module, child)
 

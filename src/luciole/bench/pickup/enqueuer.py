@@ -4,7 +4,6 @@ Run as `python -m luciole.bench.pickup.enqueuer` it is the third process; `singl
 """
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -101,7 +100,8 @@ class Enqueuer:
             async with running(subject.app, load_settings({}, dsn=dsn, namespace=subject.NAMESPACE)):
                 yield subject.app
             return
-        os.environ["LUCIOLE_DSN"] = dsn
+        if subject.app.dsn != dsn:
+            raise InvalidRun("the app of this process has another store than the node")
         try:
             yield subject.app
         finally:

@@ -61,7 +61,7 @@ class PickupMeasure:
         single = self._backend.name == "sqlite"
         store = await open_fresh(place, shards=self._spec.shards)
         await store.close()
-        enqueuer = await Process.start("luciole.bench.pickup.enqueuer")
+        enqueuer = await Process.start("luciole.bench.pickup.enqueuer", {"LUCIOLE_DSN": place.dsn})
         begun_us = self._clock.monotonic_us()
         try:
             port = (await enqueuer.ask("listen"))["port"]
