@@ -21,12 +21,12 @@ BIG = {"cursor", "execution", "entry", "attempt", "failure", "ledger"}
 #: Every statement that planning, delivering, settling and enqueueing run.
 HOT = """
     cancel_entries cancel_executions cancelled_entries check_fences continue_entries continue_executions
-    delete_attempts delete_entries delete_executions delete_failures deliver_entries due_cursors end_executions
-    enqueue entries_of_schedules execution_states existing_fires extend_ledger find_request_keys insert_attempts
+    delete_attempts delete_entries delete_executions delete_failures deliver_entries due_cursors due_groups
+    end_executions enqueue entries_of_schedules execution_states existing_fires extend_ledger find_request_keys insert_attempts
     insert_fire_entries insert_fires insert_ledger last_fires ledger_heads lock_cursors lock_entries move_cursors
     open_entries open_of_schedules prune_walk put_failures ready_entries ready_heads
     recorded_outcomes release_entries run_entries schedule_of_request stop_cursors unpark_entries waiting_entries
-    write_moves write_successes
+    write_chosen write_moves write_successes
 """.split()  # noqa: SIM905 - as readable as it gets
 
 ROWS = 1_000_000
@@ -77,6 +77,8 @@ def faults_of(plan: Json) -> list[str]:
 
 
 def _goes_by_key(node: Json) -> bool:
+    if node["Node Type"] == "Tid Scan":
+        return True  # By its place: one row.
     condition = node.get("Index Cond", "")
     narrow = "schedule_id" in condition or "due_us" in condition or "priority" in condition
     return "shard = " in condition and (narrow or node["Index Name"] in {"entry_cancel", "cursor_due"})
