@@ -23,8 +23,8 @@ HOT = """
     cancel_entries cancel_executions cancelled_entries check_fences continue_entries continue_executions
     delete_attempts delete_entries delete_executions delete_failures deliver_entries due_cursors due_groups
     end_executions enqueue entries_of_schedules execution_states existing_fires extend_ledger find_request_keys
-    insert_attempts insert_fire_entries insert_fires insert_ledger last_fires ledger_heads lock_cursors lock_entries move_cursors
-    open_entries open_of_schedules prune_walk put_failures ready_entries ready_heads
+    insert_attempts insert_fire_entries insert_fires insert_ledger last_fires ledger_heads lock_cursors lock_entries
+    move_cursors open_entries open_of_schedules prune_walk put_failures ready_entries ready_heads
     recorded_outcomes release_entries run_entries schedule_of_request stop_cursors unpark_entries waiting_entries
     write_chosen write_moves write_successes
 """.split()  # noqa: SIM905 - as readable as it gets
