@@ -26,7 +26,7 @@ HOT = """
     insert_attempts insert_fire_entries insert_fires insert_ledger last_fires ledger_heads lock_cursors lock_entries
     move_cursors open_entries open_of_schedules prune_walk put_failures ready_entries ready_heads
     recorded_outcomes release_entries run_entries schedule_of_request stop_cursors unpark_entries waiting_entries
-    write_chosen write_moves write_successes
+    write_chosen write_moves write_successes bump_cursors claim_request_keys park_schedules
 """.split()  # noqa: SIM905 - as readable as it gets
 
 ROWS = 1_000_000
