@@ -295,3 +295,23 @@ WITH unparked AS (
 UPDATE execution SET state = 0, due_us = unparked.due_us, error = NULL FROM unparked
 WHERE execution.shard = unparked.shard AND execution.schedule_id = unparked.schedule_id
 AND execution.fire_us = unparked.fire_us AND execution.part = unparked.part;
+
+-- name: count_due_cursors
+-- rows: shard int
+-- why: one statement for all shards
+SELECT counted.* FROM {rows}, LATERAL (
+    SELECT count(*), min(due_us) FROM (
+        SELECT due_us FROM cursor WHERE cursor.shard = batch.shard AND due_us IS NOT NULL AND due_us <= {now_us}
+        ORDER BY due_us LIMIT :most
+    ) AS due
+) AS counted;
+
+-- name: count_ready_entries
+-- rows: shard int, priority int
+-- why: one statement for all shards and priorities
+SELECT counted.* FROM {rows}, LATERAL (
+    SELECT count(*), min(due_us) FROM (
+        SELECT due_us FROM entry WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND state = 1
+        AND due_us <= {now_us} ORDER BY due_us LIMIT :most
+    ) AS due
+) AS counted;
