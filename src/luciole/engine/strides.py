@@ -70,8 +70,8 @@ class Strider:
         outcome = await self.commits.run(
             "commit_stride", [share.shard for share in shares], self.store.commit_stride(stride)
         )
-        if outcome.lost:
-            self.commits.telemetry.count("plan_races_lost", outcome.lost)
+        if outcome.left:
+            self.commits.telemetry.count("strides_left", outcome.left)
         return outcome.created
 
 

@@ -62,6 +62,10 @@ class Stride:
     ready: frozenset[Shard] = frozenset()  #: leave the entries of these READY in the store: memory is full
     leases: tuple[Lease, ...]  #: one for each shard among the shares
 
+    def cursors(self, refused: frozenset[Shard]) -> int:
+        """Return how many cursors were counted in the shares, those of refused shards apart."""
+        return sum(share.cursors for share in self.shares if share.shard not in refused)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrideOutcome:
@@ -69,7 +73,7 @@ class StrideOutcome:
 
     entries: tuple[Entry, ...]  #: created by this very call and to be held in memory, ordered by shard
     created: int  #: executions created, those that stay ready in the store included
-    lost: int = 0  #: cursors that somebody else moved or changed meanwhile
+    left: int = 0  #: counted cursors that it did not move: somebody else had, or they are not plain
     refused: frozenset[Shard] = frozenset()  #: fence refused: nothing of theirs was written
 
 

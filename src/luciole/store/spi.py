@@ -137,7 +137,7 @@ class PlanStore(Protocol):
         is open), and those whose execution exists. Safe to repeat: a cursor that moved is in no group of it any more.
 
         Returns:
-            What was created, how many lost their race, and the shards whose fence was refused.
+            What was created, how many of the counted cursors were left, and the shards whose fence was refused.
         """
         ...
 

@@ -60,7 +60,7 @@ def _chunk(outcome: PlanOutcome) -> _Chunk:
 
 
 def _stride(outcome: StrideOutcome) -> _Chunk:
-    return _Chunk(outcome.created, 0, outcome.lost, len(outcome.refused), len(outcome.entries))
+    return _Chunk(outcome.created, 0, outcome.left, len(outcome.refused), len(outcome.entries))
 
 
 def _due_count(batch: DueBatch) -> int:

@@ -148,7 +148,8 @@ class MemoryPlans(MemoryClient):
                         made += self._fire(row, move, now_us)[0]
                         self._advance(row, move)
         held = tuple(row.entry() for row in made if row.state is EntryState.HELD)
-        return StrideOutcome(entries=held, created=len(made), refused=frozenset(refused))
+        left = stride.cursors(frozenset(refused)) - len(made)
+        return StrideOutcome(entries=held, created=len(made), left=left, refused=frozenset(refused))
 
     def _due_in(self, shard: Shard, before_us: Instant) -> list[Cursor]:
         rows = self._state.schedules.values()

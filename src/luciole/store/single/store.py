@@ -158,7 +158,8 @@ class PlansOneByOne(Items):
                 if group_of(cursor) in steps and (cursor.due_us, cursor.schedule_id) <= share[2:]
             )
         done = await self.commit_plan(Plan(moves=tuple(moves), leases=stride.leases))
-        return StrideOutcome(entries=done.entries, created=done.created, lost=len(done.lost), refused=done.refused)
+        left = stride.cursors(done.refused) - done.created
+        return StrideOutcome(entries=done.entries, created=done.created, left=left, refused=done.refused)
 
     async def park_schedules(self, leases: Sequence[Lease], parked: Sequence[tuple[ScheduleId, Shard, str]]) -> int:
         """Stop schedules that can't be read, each with its reason (I7)."""

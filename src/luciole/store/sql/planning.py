@@ -59,7 +59,7 @@ class SqlPlans(Role):
     async def commit_stride(self, stride: Stride) -> StrideOutcome:
         """Make one step durable for each cursor of the shares whose group has one."""
         check_stride(stride, limits.PLAN_BATCH_MAX)
-        outcome = stride_outcome(*await self._db.write(Lane.PLAN, commit_stride, stride))
+        outcome = stride_outcome(stride, *await self._db.write(Lane.PLAN, commit_stride, stride))
         if outcome.created > len(outcome.entries):
             self._db.hint(stride.ready)
         return outcome

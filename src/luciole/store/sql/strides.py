@@ -73,14 +73,11 @@ def commit_stride(stride: Stride) -> Script[tuple[frozenset[Shard], Sequence[Row
     return refused, answer
 
 
-def stride_outcome(refused: frozenset[Shard], answer: Sequence[Row]) -> StrideOutcome:
+def stride_outcome(stride: Stride, refused: frozenset[Shard], answer: Sequence[Row]) -> StrideOutcome:
     """Return what the caller is told of a stride. Pure."""
     entries: list[Entry] = []
-    created, chosen = 0, 0
-    for shard, fire_us, due_us, priority, flags, ready, schedule_ids, job_ids, count in answer:
-        if shard is None:
-            chosen = count
-            continue
+    created = 0
+    for shard, fire_us, due_us, priority, flags, ready, schedule_ids, job_ids in answer:
         ids = schedule_ids.split(",")
         created += len(ids)
         if not ready:
@@ -88,7 +85,9 @@ def stride_outcome(refused: frozenset[Shard], answer: Sequence[Row]) -> StrideOu
                 Entry(ExecutionKey(shard, schedule_id, fire_us, _PLANNED_PART), due_us, priority, 1, 0, job_id, flags)
                 for schedule_id, job_id in zip(map(int, ids), map(int, job_ids.split(",")), strict=True)
             ]
-    return StrideOutcome(entries=tuple(entries), created=created, lost=chosen - created, refused=refused)
+    return StrideOutcome(
+        entries=tuple(entries), created=created, left=stride.cursors(refused) - created, refused=refused
+    )
 
 
 def step_key(group: DueGroup) -> int:

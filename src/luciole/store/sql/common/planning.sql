@@ -144,7 +144,7 @@ AND (chosen_step.overlap = 0 OR NOT EXISTS (
     AND execution.fire_us = cursor.fire_us AND execution.part = 0
 );
 
--- Answers with the schedules of each kind of entry as one text, and a last row, all NULL, with the number of cursors.
+-- Answers with the schedules of each kind of entry, as one text.
 -- name: write_chosen
 INSERT INTO execution (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, origin, created_us)
 SELECT shard, schedule_id, fire_us, 0, job_id, 1 - ready, 1, due_us, priority, flags, 0, {now_us} FROM chosen_cursor;
@@ -152,6 +152,5 @@ INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, du
 SELECT shard, schedule_id, fire_us, 0, job_id, ready, 1, due_us, priority, flags FROM chosen_cursor;
 UPDATE cursor SET fire_us = chosen_cursor.next_fire_us, due_us = chosen_cursor.next_due_us, revision = cursor.revision + 1
 FROM chosen_cursor WHERE cursor.shard = chosen_cursor.shard AND cursor.schedule_id = chosen_cursor.schedule_id;
-SELECT shard, fire_us, due_us, priority, flags, ready, group_concat(schedule_id), group_concat(job_id), 0
-FROM chosen_cursor GROUP BY shard, fire_us, due_us, priority, flags, ready
-UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, count(*) FROM chosen_cursor;
+SELECT shard, fire_us, due_us, priority, flags, ready, group_concat(schedule_id), group_concat(job_id)
+FROM chosen_cursor GROUP BY shard, fire_us, due_us, priority, flags, ready;

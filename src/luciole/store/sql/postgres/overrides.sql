@@ -142,13 +142,10 @@ WITH share AS MATERIALIZED (
 ), told AS (
     INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags)
     SELECT shard, schedule_id, fire_us, 0, job_id, ready, 1, due_us, priority, flags FROM moved
-), total AS (
-    SELECT count(*) AS cursors FROM chosen
 )
 SELECT shard, fire_us, due_us, priority, flags, ready, string_agg(schedule_id::text, ','),
-    string_agg(job_id::text, ','), 0
-FROM moved GROUP BY shard, fire_us, due_us, priority, flags, ready
-UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, cursors FROM total;
+    string_agg(job_id::text, ',')
+FROM moved GROUP BY shard, fire_us, due_us, priority, flags, ready;
 
 -- name: open_of_schedules
 -- rows: shard int, schedule_id bigint
