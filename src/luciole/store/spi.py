@@ -42,7 +42,7 @@ class LeaseStore(Protocol):
         left out; unseen for ten times as long, deleted.
 
         Raises:
-            StoreCorrupt: lease rows are missing (a partial restore); the message names the repair command.
+            StoreCorrupt: lease rows are missing (a partial restore); the message says what to do.
         """
         ...
 

@@ -128,7 +128,7 @@ async def test_missing_lease_rows_stop_everybody_at_the_start(postgres_dsn: str)
     await run_sql(postgres_dsn, "DELETE FROM lease WHERE shard = 7", "restored")
     error = await refusal_of(store)
     assert isinstance(error, StoreCorrupt)
-    assert "luciole migrate --repair" in str(error)
+    assert "restore the table `lease`" in str(error)
 
 
 class TestRaised:

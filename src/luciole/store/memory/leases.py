@@ -85,7 +85,7 @@ class MemoryLeases(MemoryClient):
         if missing:
             raise StoreCorrupt(
                 f"{missing} of {self._state.shards} lease rows are missing (a partial restore?): "
-                "stop all nodes and run `luciole migrate --repair`"
+                "stop all nodes and restore the table `lease` from the same backup"
             )
         leases = tuple(self._state.leases[shard] for shard in sorted(self._state.leases))
         return Cluster(now_us=now_us, nodes=self._alive(now_us, node_ttl_us), leases=leases)

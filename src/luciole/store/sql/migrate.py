@@ -127,8 +127,8 @@ def check_lease_rows(found: int, shards: int) -> None:
     """Raise `StoreCorrupt` unless there is a lease row for each shard."""
     if found != shards:
         raise StoreCorrupt(
-            f"{shards - found} of {shards} lease rows are missing (a partial restore?): stop all nodes and run "
-            "`luciole migrate --repair`"
+            f"{shards - found} of {shards} lease rows are missing (a partial restore?): stop all nodes and "
+            "restore the table `lease` from the same backup"
         )
 
 

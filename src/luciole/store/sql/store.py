@@ -33,8 +33,8 @@ class SqlStore(SqlLeases, SqlPlans, SqlOutbox, SqlExecutions, SqlCatalog, SqlRea
 
     async def open(self) -> None:
         """Connect, and check the schema."""
-        await self._db.connect()
         try:
+            await self._db.connect()
             if self._db.migrates_at_open:
                 await self.migrate(shards=self._wanted_shards)
             self._shards = await self._db.read(

@@ -48,6 +48,9 @@ def connect(path: Path, durability: Durability, *, has_table: bool = False) -> s
         connection = sqlite3.connect(
             path, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=_CACHED_STATEMENTS
         )
+    except sqlite3.Error as problem:
+        raise meaning(problem, str(path)) from problem
+    try:
         # Whoever switches the journal mode of a new file keeps the others out for a moment.
         connection.execute(f"PRAGMA busy_timeout = {limits.SQLITE_BUSY_US // limits.MS_US}")
         for pragma in (*_PRAGMAS, f"synchronous = {durability}"):
@@ -56,6 +59,7 @@ def connect(path: Path, durability: Durability, *, has_table: bool = False) -> s
             for table in (BATCH_TABLE, *STRIDE_TABLES):
                 connection.execute(table)
     except sqlite3.Error as problem:
+        connection.close()
         raise meaning(problem, str(path)) from problem
     return connection
 
