@@ -7,6 +7,7 @@ from pathlib import Path
 from luciole.bench.ceiling.settings import WRITTEN, CeilingSetting, Rate
 from luciole.bench.verdict import InvalidRun
 from luciole.limits import DAY_US, SECOND_US
+from luciole.runtime.chance import system_chance
 from luciole.runtime.clock import Clock
 from luciole.store.sql.sqlite.connecting import Durability, connect
 
@@ -55,7 +56,8 @@ def measure_sqlite(
     Raises:
         InvalidRun: a lease was lost, although nobody else is here.
     """
-    connection = connect(path, Durability.FULL)  # As the product opens it: cache, checkpoints, durability.
+    # As the product opens it: cache, checkpoints, durability.
+    connection = connect(path, Durability.FULL, chance=system_chance(), monotonic_us=clock.monotonic_us)
     try:
         rates = []
         for setting in settings:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from luciole.runtime.chance import seeded_chance
 from luciole.runtime.clock import Clock, SystemClock
-from luciole.store.sql.sqlite.connecting import Durability
+from luciole.store.sql.sqlite.connecting import Durability, connect
 from luciole.store.sql.sqlite.dialect import SqliteDialect
 from luciole.store.sql.store import SqlStore
 
@@ -32,6 +32,13 @@ async def opened(
         yield store
     finally:
         await store.close()
+
+
+def a_connection(path: Path, durability: Durability = Durability.OFF, *, has_table: bool = False) -> sqlite3.Connection:
+    """Return a connection as the product opens it."""
+    return connect(
+        path, durability, chance=seeded_chance(7), monotonic_us=SystemClock().monotonic_us, has_table=has_table
+    )
 
 
 def look(path: Path, command: str) -> list[tuple[object, ...]]:

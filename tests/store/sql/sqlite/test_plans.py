@@ -17,11 +17,11 @@ from luciole.store.sql.migrate import migrate
 from luciole.store.sql.queries import load
 from luciole.store.sql.script import Script, run
 from luciole.store.sql.sqlite.binding import Prepared, Table, asker
-from luciole.store.sql.sqlite.connecting import Durability, connect
+from luciole.store.sql.sqlite.connecting import Durability
 from luciole.store.sql.sqlite.dialect import SqliteDialect
 from luciole.testing.clock import START_US
 from luciole.testing.factories import NODE_A, a_job, a_plan, a_settlement
-from tests.store.sql.sqlite.files import a_dialect
+from tests.store.sql.sqlite.files import a_connection, a_dialect
 
 #: What reads a small table, or pages for people: they may look at all of it.
 MAY_SCAN = {
@@ -42,7 +42,7 @@ FORMS = (1, 8, None)
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """A connection on an empty file with the schema."""
-    with closing(connect(tmp_path / "plans.db", Durability.OFF, has_table=True)) as made:
+    with closing(a_connection(tmp_path / "plans.db", Durability.OFF, has_table=True)) as made:
         prepare(made, a_dialect(tmp_path / "plans.db"))
         yield made
 
@@ -172,7 +172,7 @@ def test_hot_verbs_cost_the_same_beside_a_million_old_rows(tmp_path: Path) -> No
     steps: dict[int, dict[str, int]] = {}
     for history in (1_000, 1_000_000):
         path = tmp_path / f"{history}.db"
-        with closing(connect(path, Durability.OFF, has_table=True)) as connection:
+        with closing(a_connection(path, Durability.OFF, has_table=True)) as connection:
             prepare(connection, a_dialect(path))
             due = fill(connection, history=history)
             meter = Meter(connection)

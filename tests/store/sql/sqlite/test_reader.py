@@ -10,21 +10,22 @@ import pytest
 import pytest_asyncio
 
 from luciole.errors import StoreUnavailable
-from luciole.store.sql.sqlite.connecting import Durability, connect
+from luciole.store.sql.sqlite.connecting import Durability
 from luciole.store.sql.sqlite.reader import Reader
+from tests.store.sql.sqlite.files import a_connection
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "reader.db"
-    with closing(connect(path, Durability.OFF)) as connection:
+    with closing(a_connection(path, Durability.OFF)) as connection:
         connection.execute("CREATE TABLE mark (number INTEGER)")
     return path
 
 
 @pytest_asyncio.fixture
 async def reader(path: Path) -> AsyncIterator[Reader]:
-    made = Reader(partial(connect, path, Durability.OFF), path=str(path))
+    made = Reader(partial(a_connection, path, Durability.OFF), path=str(path))
     await made.open()
     yield made
     await made.close()

@@ -11,8 +11,9 @@ import pytest
 import pytest_asyncio
 
 from luciole.errors import OutcomeUnknown, StoreFull, StoreUnavailable
-from luciole.store.sql.sqlite.connecting import Durability, begin_writing, connect
+from luciole.store.sql.sqlite.connecting import Durability, begin_writing
 from luciole.store.sql.sqlite.writer import Writer
+from tests.store.sql.sqlite.files import a_connection
 
 
 class ScriptedConnection(sqlite3.Connection):
@@ -59,7 +60,7 @@ class Bench:
         return self.ticks_us[0]
 
     def _connect(self) -> sqlite3.Connection:
-        connect(self.path, Durability.OFF).close()
+        a_connection(self.path, Durability.OFF).close()
         made = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, factory=ScriptedConnection)
         made.gate, made.reached, made.failing = self.gate, self.reached, self.failing
         made.execute("CREATE TABLE IF NOT EXISTS mark (number INTEGER PRIMARY KEY, thread INTEGER, text BLOB)")

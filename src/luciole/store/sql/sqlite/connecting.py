@@ -32,12 +32,21 @@ class Durability(StrEnum):
     OFF = "off"  #: a power cut may damage the file
 
 
-def connect(path: Path, durability: Durability, *, has_table: bool = False) -> sqlite3.Connection:
+def connect(
+    path: Path,
+    durability: Durability,
+    *,
+    chance: Chance,
+    monotonic_us: Callable[[], int],
+    has_table: bool = False,
+) -> sqlite3.Connection:
     """Open a connection of our own; it may move between threads, but only one uses it at a time.
 
     Args:
         path: the file; it is made when it is missing.
         durability: what a commit survives.
+        chance: spreads the tries of those that wait for each other.
+        monotonic_us: a monotonic clock, microseconds.
         has_table: with the temporary tables that large batches and strides take.
 
     Raises:
@@ -51,13 +60,14 @@ def connect(path: Path, durability: Durability, *, has_table: bool = False) -> s
     except sqlite3.Error as problem:
         raise meaning(problem, str(path)) from problem
     try:
-        # Whoever switches the journal mode of a new file keeps the others out for a moment.
-        connection.execute(f"PRAGMA busy_timeout = {limits.SQLITE_BUSY_US // limits.MS_US}")
         for pragma in (*_PRAGMAS, f"synchronous = {durability}"):
-            connection.execute(f"PRAGMA {pragma}")
+            # Who makes or leaves a file's log keeps the others out, and SQLite's own waiting does not cover all of it.
+            _when_free(connection, f"PRAGMA {pragma}", chance=chance, monotonic_us=monotonic_us)
         if has_table:
             for table in (BATCH_TABLE, *STRIDE_TABLES):
                 connection.execute(table)
+        # A reader hardly ever waits: while another process recovers the log, or leaves the file as its last.
+        connection.execute(f"PRAGMA busy_timeout = {limits.SQLITE_BUSY_US // limits.MS_US}")
     except sqlite3.Error as problem:
         connection.close()
         raise meaning(problem, str(path)) from problem
@@ -67,19 +77,32 @@ def connect(path: Path, durability: Durability, *, has_table: bool = False) -> s
 def begin_writing(connection: sqlite3.Connection, *, chance: Chance, monotonic_us: Callable[[], int]) -> None:
     """Begin a transaction that may write: at once, or as soon as no other process is writing.
 
-    SQLite's own waiting grows to 100 ms a try, the same for everybody; short spread tries let two busy processes
-    take turns. Never begins by reading: a reader that turns writer can find itself too late to commit.
+    Never begins by reading: a reader that turns writer can find itself too late to commit.
 
     Raises:
         sqlite3.OperationalError: the others kept the file for longer than `limits.SQLITE_BUSY_US`.
     """
     connection.execute("PRAGMA busy_timeout = 0")
+    _when_free(connection, "BEGIN IMMEDIATE", chance=chance, monotonic_us=monotonic_us)
+
+
+def _when_free(
+    connection: sqlite3.Connection, statement: str, *, chance: Chance, monotonic_us: Callable[[], int]
+) -> None:
+    """Execute a statement, as soon as the others let it.
+
+    SQLite's own waiting grows to 100 ms a try, the same for everybody; short spread tries let two busy processes
+    take turns.
+
+    Raises:
+        sqlite3.OperationalError: the others kept the file for longer than `limits.SQLITE_BUSY_US`.
+    """
     until_us = monotonic_us() + limits.SQLITE_BUSY_US
     pause_us = limits.SQLITE_BUSY_PAUSE_MIN_US
     tries = 0
     while True:
         try:
-            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(statement)
         except sqlite3.OperationalError as problem:
             tries += 1
             if not is_busy(problem) or (monotonic_us() >= until_us) or tries >= limits.SQLITE_BUSY_TRIES_MAX:

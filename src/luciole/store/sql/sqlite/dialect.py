@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypedDict, TypeVar, cast
 
 from luciole import limits
 from luciole.errors import Unsupported
@@ -28,6 +28,13 @@ ParamsT = ParamSpec("ParamsT")
 ResultT = TypeVar("ResultT")
 
 _PACKAGE = "luciole.store.sql.sqlite"
+
+
+class _Waiting(TypedDict):
+    """What waiting for other processes takes."""
+
+    chance: Chance
+    monotonic_us: Callable[[], int]
 
 
 @cache
@@ -70,11 +77,12 @@ class SqliteDialect:
         self._hints = Hints(clock)
         self._seen_version: int | None = None
         self._migrations, self._prepared = _prepare()
-        open_file = partial(connect, self._path, durability)
+        waiting: _Waiting = {"chance": chance, "monotonic_us": clock.monotonic_us}
+        open_file = partial(connect, self._path, durability, **waiting)
         self._writer = Writer(
-            partial(connect, self._path, durability, has_table=True),
+            partial(open_file, has_table=True),
             path=str(self._path),
-            begin=partial(begin_writing, chance=chance, monotonic_us=clock.monotonic_us),
+            begin=partial(begin_writing, **waiting),
             monotonic_us=clock.monotonic_us,
         )
         # A long page for a person never stands before what planning and delivering read.
