@@ -2,7 +2,7 @@
 
 from luciole.bench.doctor import findings
 from luciole.bench.micro import MICROS, right
-from luciole.bench.profiles import MICRO
+from luciole.bench.profiles.micro import MICRO
 
 
 def test_the_steps_compute_what_they_should() -> None:

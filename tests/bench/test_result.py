@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from luciole.bench.percentiles import Distribution, merged
-from luciole.bench.profiles import BURST
+from luciole.bench.profiles.burst import BURST
 from luciole.bench.result import FILE_NAME, Repeat, metric, read_result, write_result
 from luciole.bench.verdict import NotReadable
 from tests.bench.test_verdict import check, result

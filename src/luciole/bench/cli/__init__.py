@@ -1,0 +1,44 @@
+"""`luciole bench`: the command line of the bench."""
+
+import click
+
+from luciole.bench.cli.burst import burst
+from luciole.bench.cli.chaos import chaos
+from luciole.bench.cli.doctor import doctor_command
+from luciole.bench.cli.idle import idle
+from luciole.bench.cli.micro import micro
+from luciole.bench.cli.pickup import pickup
+from luciole.bench.cli.probe import probe
+from luciole.bench.cli.register import register
+from luciole.bench.cli.report import report_command
+from luciole.bench.profiles import PROFILES
+
+__all__ = ["bench"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def bench() -> None:
+    """Measure speed and correctness on this machine, on the product's own code path.
+
+    Exit codes: 0 ok, 2 usage, 3 correctness violated (the figures are void), 6 run invalid, 7 objective not met, 8
+    backend unavailable. The last line of the output is `bench: VERDICT`; `result.json` is written on failure too.
+    """
+
+
+@bench.command("list")
+def list_profiles() -> None:
+    """List the profiles and the question that each answers."""
+    for profile in PROFILES.values():
+        click.echo(f"{profile.name:10} {profile.question}")
+        click.echo(f"{'':10} on {', '.join(profile.backends)}; {profile.border}")
+
+
+@bench.group()
+def run() -> None:
+    """Run a profile."""
+
+
+for command in (burst, register, pickup, idle, chaos, micro):
+    run.add_command(command)
+for command in (probe, report_command, doctor_command):
+    bench.add_command(command)

@@ -1,0 +1,32 @@
+"""`bench run idle`."""
+
+from typing import Any
+
+import click
+import msgspec
+
+from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, refuse_dsn, run_of, shared
+from luciole.bench.idle import IdleMeasure, IdleSpec
+from luciole.bench.profiles.idle import IDLE
+from luciole.bench.run import perform
+from luciole.bench.verdict import BenchError
+from luciole.runtime.clock import SystemClock
+
+
+@click.command(help=IDLE.question)
+@shared
+@click.option("--jobs", type=click.IntRange(min=1), help="Schedules that are far away.")
+@click.option("--duration-s", type=click.IntRange(1, 3_600), help="Length of the window, in seconds.")
+def idle(**options: Any) -> int:  # noqa: ANN401 - the options above
+    """Run the idle profile; return the exit code."""
+    chosen = chosen_of(IDLE, options)
+    try:
+        backend = backend_of(options)
+        refuse_dsn(options)
+    except BenchError as error:
+        return end(error.verdict, str(error))
+    clock = SystemClock()
+    spec = IdleSpec(jobs=chosen["jobs"], duration_s=chosen["duration_s"])
+    measure = IdleMeasure(spec, backend, repeats=chosen["repeats"], clock=clock, progress=progress)
+    requested = {**msgspec.to_builtins(spec), "size": options["size"], **chosen, "backend": options["backend"]}
+    return finish(perform(run_of(IDLE, backend, requested, options), measure, clock=clock), options["out"])

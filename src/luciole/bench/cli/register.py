@@ -1,0 +1,38 @@
+"""`bench run register`."""
+
+from typing import Any
+
+import click
+import msgspec
+
+from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, run_of, shared
+from luciole.bench.profiles.register import REGISTER
+from luciole.bench.register import RegisterOrders
+from luciole.bench.result import Result
+from luciole.bench.run import fresh_place, in_process, perform
+from luciole.bench.verdict import BenchError
+from luciole.runtime.clock import SystemClock
+
+
+@click.command(help=REGISTER.question)
+@shared
+@click.option("--jobs", type=click.IntRange(min=1), help="Schedules in bulk.")
+@click.option("--singles", type=click.IntRange(min=1), help="Schedules one by one.")
+def register(**options: Any) -> int:  # noqa: ANN401 - the options above
+    """Run the register profile; return the exit code."""
+    chosen = chosen_of(REGISTER, options)
+    try:
+        backend = backend_of(options)
+    except BenchError as error:
+        return end(error.verdict, str(error))
+
+    async def measure(result: Result) -> None:
+        for index in range(chosen["repeats"]):
+            async with fresh_place(backend) as place:
+                orders = RegisterOrders(index=index, place=place, jobs=chosen["jobs"], singles=chosen["singles"])
+                told = await in_process("luciole.bench.register", "repeat", **msgspec.to_builtins(orders))
+            result.repeats.append(told)
+            progress(f"repeat {index + 1}/{chosen['repeats']}: {told.figures['bulk_rate']:,.0f} schedules/s")
+
+    requested = {"size": options["size"], **chosen, "backend": options["backend"]}
+    return finish(perform(run_of(REGISTER, backend, requested, options), measure, clock=SystemClock()), options["out"])

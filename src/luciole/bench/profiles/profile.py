@@ -1,0 +1,36 @@
+"""What a profile is: data, with a question and the border of its figures."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from luciole.bench.result import MetricSpec
+from luciole.bench.verdict import Usage
+
+Size = Literal["full", "ci", "smoke"]
+SIZES: tuple[Size, ...] = ("full", "ci", "smoke")
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """One profile."""
+
+    name: str
+    question: str
+    border: str  #: what its figures include, and what not
+    backends: tuple[str, ...]
+    phases: tuple[str, ...]
+    parameters: dict[Size, dict[str, Any]]
+    metrics: tuple[MetricSpec, ...]
+    invariants: tuple[str, ...]
+    limits_of_inference: tuple[str, ...]
+
+    def metric(self, name: str) -> MetricSpec:
+        """Return one of its metrics.
+
+        Raises:
+            Usage: it has none of this name.
+        """
+        for one in self.metrics:
+            if one.name == name:
+                return one
+        raise Usage(f"profile {self.name}: it has no metric {name!r}")

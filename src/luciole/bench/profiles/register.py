@@ -1,0 +1,31 @@
+"""Registering schedules."""
+
+from luciole.bench.profiles.profile import Profile
+from luciole.bench.result import MetricSpec
+
+REGISTER = Profile(
+    name="register",
+    question="How many schedules are registered a second, in bulk and one by one?",
+    border="From the call of the use case to its answer, triggers evaluated, everything durable; one client.",
+    backends=("sqlite", "postgres"),
+    phases=("single", "bulk", "again", "check"),
+    parameters={
+        "full": {"jobs": 50_000, "singles": 300, "repeats": 5},
+        "ci": {"jobs": 10_000, "singles": 100, "repeats": 2},
+        "smoke": {"jobs": 2_000, "singles": 50, "repeats": 1},
+    },
+    metrics=(
+        MetricSpec(name="bulk_rate", unit="schedules/s", direction="higher", text="new ones, in bulk"),
+        MetricSpec(name="again_rate", unit="schedules/s", direction="higher", text="the same again, nothing changed"),
+        MetricSpec(name="changed_again", unit="schedules", direction="zero", text="written although nothing changed"),
+        MetricSpec(name="bulk_cpu_us", unit="us/schedule", direction="lower", text="CPU time of the client"),
+        MetricSpec(
+            name="single_time",
+            unit="us",
+            direction="lower",
+            text="one alone into a nearly empty store, start to durable (p99)",
+        ),
+    ),
+    invariants=("I9",),
+    limits_of_inference=("24 triggers and one job among all schedules, as apps have.",),
+)
