@@ -51,5 +51,5 @@ class SystemClock:
             async with asyncio.timeout(max(0, timeout_us) / SECOND_US):
                 await event.wait()
         except TimeoutError:
-            return False
-        return True
+            pass
+        return event.is_set()  # Both may happen in one step.

@@ -37,6 +37,8 @@ class Hints:
         event, heard = asyncio.Event(), set[Shard]()
         self._waiting[event] = heard
         try:
-            return frozenset(heard) if await self._clock.wait(event, timeout_us) else None
+            await self._clock.wait(event, timeout_us)
+            # A hint that comes in the very step in which the time is over is heard, too.
+            return frozenset(heard) if event.is_set() else None
         finally:
             del self._waiting[event]
