@@ -15,7 +15,7 @@ from luciole.bench.run import STOLEN_MAX, fresh_place
 from luciole.bench.steady import load, subject
 from luciole.bench.steady.judge import punctuality, unmet
 from luciole.bench.steady.ledger import Reconciliation, read_executions, read_starts
-from luciole.bench.steady.rig import Rig, Size, total
+from luciole.bench.steady.rig import Rig, Size
 from luciole.bench.steady.sampler import Sample, Sampler, resources
 from luciole.bench.steady.spec import NODES_PROVEN, SteadySpec, read_handler
 from luciole.bench.stores import open_fresh
@@ -58,7 +58,7 @@ class SteadyMeasure:
             result.repeats.append(await steady_repeat(index, self._spec, self._backend, self._clock, self._progress))
 
 
-async def steady_repeat(  # noqa: PLR0913 - what every profile of this family is given
+async def steady_repeat(
     index: int,
     spec: SteadySpec,
     backend: Backend,
@@ -92,7 +92,7 @@ async def steady_repeat(  # noqa: PLR0913 - what every profile of this family is
 class SteadyRepeat:
     """One repeat."""
 
-    def __init__(  # noqa: PLR0913 - what a repeat is made of
+    def __init__(
         self,
         spec: SteadySpec,
         place: Place,
@@ -133,7 +133,7 @@ class SteadyRepeat:
 
     async def _window(self, rig: Rig, start_us: Instant, *, gives_up: bool) -> Window:
         spec = self._spec
-        window = Window(start_us=start_us, end_us=start_us + spec.window_s * limits.SECOND_US)
+        window = Window(start_us=start_us, end_us=start_us + spec.duration_s * limits.SECOND_US)
         await rig.sleep_until(start_us - limits.SECOND_US)
         window.before = await read_work(self._place)
         stolen = cpu_clock()
@@ -172,7 +172,7 @@ class SteadyRepeat:
             phases=rig.phases,
             figures={
                 "starts": found.starts,
-                "start_rate": found.starts / (spec.window_s - spec.warmup_s),
+                "start_rate": found.starts / (spec.duration_s - spec.warmup_s),
                 "on_time_share": found.on_time_share,
                 "late_starts": found.starts - found.on_time,
                 "missed": missed,
@@ -189,7 +189,7 @@ class SteadyRepeat:
             repeat.invalid.append(f"the hypervisor took {window.stolen_share:.0%} of the CPU time of the window")
         if spec.nodes > NODES_PROVEN:
             repeat.notes.append(f"{spec.nodes} nodes: unproven, measured only up to {NODES_PROVEN}")
-        repeat.figures |= self._costs(window, repeat.figures, list(rig.pids))
+        repeat.figures |= self._costs(window, repeat.figures)
         return repeat
 
     async def _checks(self, rig: Rig, window: Window) -> list[Check]:
@@ -223,16 +223,16 @@ class SteadyRepeat:
             "samples": [msgspec.to_builtins(sample) for sample in window.samples],
         }
 
-    def _costs(self, window: Window, figures: dict[str, float], names: list[str]) -> dict[str, float]:
+    def _costs(self, window: Window, figures: dict[str, float]) -> dict[str, float]:
         """Return what one execution cost, of what was counted over the window."""
         if window.given_up or not window.samples:
             return {}
         fires = self._spec.firing * self._spec.fires_each
         seconds = (window.samples[-1].at_us - window.samples[0].at_us) / limits.SECOND_US
         costs = {
-            f"{part}_cpu_us": total(figures, part, "cores", names) * seconds * limits.SECOND_US / fires
+            f"{part}_cpu_us": figures[f"{part}_cores"] * seconds * limits.SECOND_US / fires
             for part in ("database", "node", "executor")
-            if any(name.split("_")[0] == part for name in names)
+            if f"{part}_cores" in figures
         }
         if costs:
             costs["cpu_us"] = sum(costs.values())

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
 import msgspec
 
@@ -56,7 +57,7 @@ class Rig:
         self._cluster = Cluster(place.dsn, folder, clock, {subject.LEDGERS_VARIABLE: str(self.ledgers)})
         self._executors: list[ClusterProcess] = []
 
-    async def __aenter__(self) -> "Rig":
+    async def __aenter__(self) -> Self:
         self.ledgers.mkdir()
         await self.store.open()
         await self._cluster.__aenter__()
@@ -136,7 +137,7 @@ class Rig:
         """Make sure that all parts still run."""
         self._cluster.check()
 
-    async def phase(self, name: str, part: Awaitable[None]) -> None:
+    async def phase(self, name: str, part: Awaitable[object]) -> None:
         """Wait for a part of the repeat, and note how long it took."""
         begun_us = self._clock.monotonic_us()
         await part
@@ -161,8 +162,3 @@ class Rig:
 
 def _name(part: str, number: int, count: int) -> str:
     return part if count == 1 else f"{part}_{number + 1}"
-
-
-def total(figures: dict[str, float], part: str, figure: str, names: Sequence[str]) -> float:
-    """Return the sum of a figure over all processes of one part."""
-    return sum(figures.get(f"{name}_{figure}", 0.0) for name in names if name.split("_")[0] == part)

@@ -75,7 +75,8 @@ class Store:
             "pg_current_wal_insert_lsn() - '0/0'::pg_lsn AS wal_bytes, "
             "(SELECT sum(pg_total_relation_size(relid))::bigint FROM pg_stat_user_tables WHERE relname = ANY ($2)) "
             "AS table_bytes, "
-            "(SELECT sum(n_dead_tup)::bigint FROM pg_stat_user_tables WHERE relname = ANY ($2)) AS dead_rows FROM entry",
+            "(SELECT sum(n_dead_tup)::bigint FROM pg_stat_user_tables WHERE relname = ANY ($2)) AS dead_rows "
+            "FROM entry",
             now_us,
             list(_TABLES),
         )
@@ -164,12 +165,15 @@ def resources(samples: Sequence[Sample]) -> dict[str, float]:
     if len(samples) <= SHORT_LOOKS:
         return {}
     figures: dict[str, float] = {}
+    parts: dict[str, list[str]] = {}
     for name in samples[0].cpu_us:
-        rates = _rates([(one.at_us, one.cpu_us[name]) for one in samples], SHORT_LOOKS)
-        figures[f"{name}_cores"] = rates.mean / limits.SECOND_US
-        figures[f"{name}_cores_peak"] = rates.peak / limits.SECOND_US
-        figures[f"{name}_rss_mib"] = max(one.rss_bytes[name] for one in samples) / 1_048_576
-    figures["cores"] = sum(figures[f"{name}_cores"] for name in samples[0].cpu_us)
+        parts.setdefault(part_of(name), []).append(name)
+    for part, names in parts.items():
+        rates = _rates([(one.at_us, sum(one.cpu_us[name] for name in names)) for one in samples], SHORT_LOOKS)
+        figures[f"{part}_cores"] = rates.mean / limits.SECOND_US
+        figures[f"{part}_cores_peak"] = rates.peak / limits.SECOND_US
+        figures[f"{part}_rss_mib"] = max(sum(one.rss_bytes[name] for name in names) for one in samples) / 1_048_576
+    figures["cores"] = sum(figures[f"{part}_cores"] for part in parts)
     writes = [(one.at_us, one.disk_writes + (one.disk_reads or 0)) for one in samples if one.disk_writes is not None]
     if writes:
         short = _rates(writes, SHORT_LOOKS)
@@ -184,6 +188,11 @@ def resources(samples: Sequence[Sample]) -> dict[str, float]:
         "open_max": max(one.open_entries for one in samples),
         "oldest_max_us": max(one.oldest_us for one in samples),
     }
+
+
+def part_of(name: str) -> str:
+    """Return which part a process belongs to: `node_2` is of `node`."""
+    return name.partition("_")[0]
 
 
 class _Rates(msgspec.Struct, frozen=True):

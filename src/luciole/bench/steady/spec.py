@@ -36,7 +36,7 @@ class SteadySpec(msgspec.Struct, frozen=True, kw_only=True):
 
     schedules: int
     period_s: int = 60
-    window_s: int  #: from the first fire to the last; a number of periods, or less than one
+    duration_s: int  #: from the first fire to the last; a number of periods, or less than one
     warmup_s: int = 0  #: fires of the window's beginning that do not count for punctuality
     phase: Literal["spread", "aligned"] = "spread"
     handler: str = "sleep:200ms"
@@ -48,14 +48,14 @@ class SteadySpec(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def fires_each(self) -> int:
         """How often a schedule fires that fires at all."""
-        return max(1, self.window_s // self.period_s)
+        return max(1, self.duration_s // self.period_s)
 
     @property
     def firing(self) -> int:
         """How many of the schedules fire inside the window: all, unless it is shorter than a period."""
-        if self.phase == "aligned" or self.window_s >= self.period_s:
+        if self.phase == "aligned" or self.duration_s >= self.period_s:
             return self.schedules
-        return sum(self.phase_us(n) < self.window_s * limits.SECOND_US for n in range(self.schedules))
+        return sum(self.phase_us(n) < self.duration_s * limits.SECOND_US for n in range(self.schedules))
 
     @property
     def rate(self) -> float:
@@ -76,11 +76,11 @@ class SteadySpec(msgspec.Struct, frozen=True, kw_only=True):
             Usage: it does; the message names the option.
         """
         read_handler(self.handler)
-        if self.window_s > self.period_s and self.window_s % self.period_s:
-            raise Usage("--window-s: longer than a period, it is a whole number of periods")
+        if self.duration_s > self.period_s and self.duration_s % self.period_s:
+            raise Usage("--duration-s: longer than a period, it is a whole number of periods")
         if self.slots < self.executors:
             raise Usage("--slots: each executor needs one at least")
-        if not 0 <= self.warmup_s < self.window_s:
+        if not 0 <= self.warmup_s < self.duration_s:
             raise Usage("--warmup-s: it must end before the window does")
 
 
@@ -120,7 +120,7 @@ def still_trigger(spec: SteadySpec, from_us: Instant) -> Trigger:
 
 
 def _trigger(spec: SteadySpec, start_us: Instant, phase_us: int) -> tuple[bool, Trigger]:
-    window_us = spec.window_s * limits.SECOND_US
+    window_us = spec.duration_s * limits.SECOND_US
     if phase_us >= window_us:
         return False, still_trigger(spec, start_us + phase_us)
     period, first = timedelta(seconds=spec.period_s), to_datetime(start_us + phase_us)
