@@ -1,5 +1,6 @@
 """What the parts of a burst tell becomes figures and checks."""
 
+from luciole.bench.attribution.watching import Told
 from luciole.bench.burst.figures import burst_checks, burst_figures
 from luciole.bench.burst.spec import Closed, Drained
 from luciole.bench.percentiles import Distribution
@@ -7,6 +8,17 @@ from luciole.bench.work import Log, Work
 
 AT_US = 1_000_000
 NOTHING = Distribution().percentiles()
+TOLD = Told(
+    begun_us=0,
+    ended_us=1,
+    stages_us={},
+    in_flight={},
+    main_thread_us=0,
+    gc_pauses=0,
+    gc_pauses_us=0,
+    stalls_us=0,
+    stall_max_us=0,
+)
 
 
 def drained(*, created: int, last_commit_us: int, lost: int = 0, entries: int | None = None) -> Drained:
@@ -23,7 +35,7 @@ def drained(*, created: int, last_commit_us: int, lost: int = 0, entries: int | 
         cpu_us=300,
         fire_lag=NOTHING,
         decide_lag=NOTHING,
-        stages_us={},
+        told=TOLD,
         verbs={"commit_plan": 2, "due_cursors": 1},
     )
 
@@ -38,6 +50,8 @@ def closed(*, settled: int, confirmed: int = 0, duration_us: int = 1_000_000) ->
         written_bytes=0,
         batches=1,
         settle_lag=NOTHING,
+        told=TOLD,
+        traces=[],
     )
 
 

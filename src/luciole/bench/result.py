@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from luciole.bench.attribution.document import Attribution, Flame, Series, Trace
 from luciole.bench.verdict import NotReadable, Verdict
 
 SCHEMA = 1
@@ -90,11 +91,14 @@ class Repeat(msgspec.Struct, kw_only=True):
     distributions: dict[str, Percentiles] = {}
     #: Exclusive stage times of the window in microseconds; with `unexplained` they add up to its wall time.
     stages_us: dict[str, int] = {}
+    attribution: list[Attribution] = []  #: one a window
+    series: list[Series] = []
+    traces: list[Trace] = []
+    database: dict[str, dict[str, float]] = {}  #: what counters of the server grew by, by their view
     checks: list[Check] = []
     ceiling: Ceiling | None = None
     actual: dict[str, Any] = {}  #: parameters as read back from the running parts
     invalid: list[str] = []  #: why this repeat can't be trusted
-    objective: list[str] = []  #: the clauses of the profile's objective that it failed
     notes: list[str] = []
 
     def message(self) -> dict[str, Any]:
@@ -134,6 +138,7 @@ class Result(msgspec.Struct, kw_only=True):
     ceiling_share: float | None = None
     limits_of_inference: list[str] = []
     repeats: list[Repeat] = []
+    flames: list[Flame] = []  #: of repeats that were profiled, and count for nothing else
 
 
 def outcome(verdict: Verdict, reason: str) -> Outcome:

@@ -61,8 +61,8 @@ class _Watched:
 def exclusive_stages(spans: Iterable[Span], order: Sequence[str], begun_us: int, ended_us: int) -> dict[str, int]:
     """Return how many microseconds of a window each stage alone explains.
 
-    At each instant the first verb of `order` that is under way has the time; `between` is when none is: the
-    process computes or waits for its turn. The values add up to the window.
+    At each instant the first verb of `order` that is under way has the time; `unexplained` is when none is: the
+    process computes, or waits for its turn. The values add up to the window.
     """
     edges: list[tuple[int, int, str]] = []
     for span in spans:
@@ -70,12 +70,22 @@ def exclusive_stages(spans: Iterable[Span], order: Sequence[str], begun_us: int,
         if begun < ended and span.verb in order:
             edges += [(begun, 1, span.verb), (ended, -1, span.verb)]
     open_calls = dict.fromkeys(order, 0)
-    stages = dict.fromkeys((*order, "between"), 0)
+    stages = dict.fromkeys((*order, "unexplained"), 0)
     at_us = begun_us
     for edge_us, step, verb in sorted(edges):
-        holder = next((name for name in order if open_calls[name]), "between")
+        holder = next((name for name in order if open_calls[name]), "unexplained")
         stages[holder] += edge_us - at_us
         open_calls[verb] += step
         at_us = edge_us
-    stages["between"] += ended_us - at_us
+    stages["unexplained"] += ended_us - at_us
     return stages
+
+
+def in_flight(spans: Iterable[Span], begun_us: int, ended_us: int) -> dict[str, float]:
+    """Return how many calls of each verb were under way in a window on average; over 1 when some ran beside others."""
+    inside: dict[str, int] = {}
+    for span in spans:
+        inside_us = min(span.ended_us, ended_us) - max(span.begun_us, begun_us)
+        if inside_us > 0:
+            inside[span.verb] = inside.get(span.verb, 0) + inside_us
+    return {verb: round(us / (ended_us - begun_us), 4) for verb, us in inside.items()}

@@ -3,20 +3,30 @@
 from luciole.bench.backends import Place, sqlite_path
 from luciole.runtime.chance import system_chance
 from luciole.runtime.clock import SystemClock
+from luciole.runtime.steps import Steps
 from luciole.store.spi import Store
 from luciole.store.sql.sqlite.dialect import SqliteDialect
 from luciole.store.sql.store import SqlStore
 
 
-def make_store(place: Place) -> Store:
-    """Return the store of a place, not yet open."""
+def make_store(place: Place, *, steps: Steps | None = None, pool: int | None = None) -> Store:
+    """Return the store of a place, not yet open.
+
+    Args:
+        place: where.
+        steps: is told what its calls are made of.
+        pool: connections for each purpose, fewer than its calls may take; SQLite has one writer anyway.
+    """
     clock, chance = SystemClock(), system_chance()
     if place.dsn.startswith("sqlite:"):
-        return SqlStore(SqliteDialect(sqlite_path(place.dsn), clock=clock, chance=chance))
+        return SqlStore(SqliteDialect(sqlite_path(place.dsn), clock=clock, chance=chance, steps=steps))
     from luciole.store.sql.postgres.dialect import PostgresDialect  # noqa: PLC0415 - its driver is an extra
 
     assert place.schema
-    return SqlStore(PostgresDialect(place.dsn, clock=clock, chance=chance, schema=place.schema))
+    dialect = PostgresDialect(
+        place.dsn, clock=clock, chance=chance, schema=place.schema, steps=steps, connections_max=pool
+    )
+    return SqlStore(dialect)
 
 
 async def open_fresh(place: Place, *, shards: int) -> Store:

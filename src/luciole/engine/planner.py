@@ -19,6 +19,7 @@ from luciole.model.plan import Move, Plan
 from luciole.model.planning import Parked, plan_tick
 from luciole.model.schedule import Cursor
 from luciole.runtime.probe import Probe, Stage
+from luciole.runtime.steps import Steps
 from luciole.runtime.store_clock import StoreClock
 from luciole.runtime.telemetry import Telemetry
 from luciole.store.spi import Store
@@ -49,6 +50,7 @@ class Planner:
     idle_pause_us: int = limits.IDLE_PAUSE_MAX_US
     plan_ahead_us: int = 0
     probe: Probe | None = None
+    steps: Steps | None = None
     triggers: TriggerShelf = field(default_factory=TriggerShelf)
     suspects: Suspects = field(default_factory=Suspects)
     batch: int = 0  #: moves of the next full chunk
@@ -154,7 +156,9 @@ class Planner:
 
     async def _stride(self, leases: Sequence[Lease], due_max: int) -> Strode:
         """Move what is alike; see `Strider.round`."""
-        strider = Strider(store=self.store, commits=self._commits, triggers=self.triggers, room=self.room)
+        strider = Strider(
+            store=self.store, commits=self._commits, triggers=self.triggers, room=self.room, steps=self.steps
+        )
         capabilities = self.store.capabilities
         shards = [lease.shard for lease in leases]
         try:
@@ -171,6 +175,7 @@ class Planner:
         """Plan due cursors; return when the next of them is due."""
         triggers = await self.triggers.load(self.store, self.telemetry, {cursor.trigger_id for cursor in due})
         now_us = self.store_clock.now_us()
+        begun_us = 0 if self.steps is None else self.steps.begin()
         tick = plan_tick(
             due,
             now_us=now_us,
@@ -178,6 +183,8 @@ class Planner:
             triggers=triggers,
             next_fire=self.triggers.memo.next_us,
         )
+        if self.steps is not None:
+            self.steps.end("decide", begun_us)
         if self.probe is not None:
             self.probe.stamp(Stage.DECIDE, _keys(tick.moves), now_us)
         if tick.parked:

@@ -11,6 +11,7 @@ from luciole.model.ids import Shard
 from luciole.model.instant import Instant
 from luciole.model.planning import plan_steps
 from luciole.model.stride import GroupBatch, Share, Step, Stride
+from luciole.runtime.steps import Steps
 from luciole.store.spi import Store
 
 
@@ -31,6 +32,7 @@ class Strider:
     commits: Commits
     triggers: TriggerShelf
     room: Callable[[Shard], int]
+    steps: Steps | None = None
 
     async def round(self, shards: Sequence[Shard], *, plan_ahead_us: int, limit: int, batch: int) -> Strode:
         """Move the most overdue cursors of some shards, at most `limit` in all, `batch` a commit."""
@@ -43,6 +45,7 @@ class Strider:
         if counted < limits.STRIDE_GAIN_MIN * len(due.groups) or not counted:
             return Strode(left=True, more=True, gain=False, next_us=None)
         triggers = await self.triggers.load(self.store, telemetry, {group.trigger_id for group in due.groups})
+        begun_us = 0 if self.steps is None else self.steps.begin()
         steps = plan_steps(
             due.groups,
             now_us=now_us,
@@ -50,6 +53,8 @@ class Strider:
             triggers=triggers,
             next_fire=self.triggers.memo.next_us,
         )
+        if self.steps is not None:
+            self.steps.end("decide", begun_us)
         created = 0
         for shares in _chunks(due, batch) if steps else ():
             created += await self._commit(shares, steps)

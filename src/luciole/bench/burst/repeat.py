@@ -9,8 +9,10 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from luciole import limits
+from luciole.bench.attribution.traces import merge
 from luciole.bench.burst import load
 from luciole.bench.burst.figures import burst_checks, burst_figures
+from luciole.bench.burst.observe import Observation
 from luciole.bench.burst.spec import Closed, Drained, RepeatOrders, SchedulerOrders
 from luciole.bench.ceiling.measure import measure_ceiling
 from luciole.bench.ceiling.settings import Rate, ceiling_of
@@ -152,16 +154,21 @@ class BurstRepeat:
     async def _window(self, at_us: Instant) -> None:
         """Drain, close the outbox, and read what it cost."""
         before, written = await read_work(self._place), await self._written()
-        server_us = self._server_cpu_us()
-        async with self._phase("drain"):
-            drained = [msgspec.convert(answer, Drained) for answer in await self._all("drain", at_us=at_us)]
-        drained_server_us = self._server_cpu_us()
-        async with self._phase("settle"):
-            closed = [msgspec.convert(answer, Closed) for answer in await self._all("close_outbox")]
+        pids = [process.pid for process in self._processes]
+        async with Observation(
+            self._place, self._spec, pids, clock=self._clock, waits=self._orders.sample_waits
+        ) as seen:
+            server_us = self._server_cpu_us()
+            async with self._phase("drain"):
+                drained = [msgspec.convert(answer, Drained) for answer in await self._all("drain", at_us=at_us)]
+            drained_server_us = self._server_cpu_us()
+            async with self._phase("settle"):
+                closed = [msgspec.convert(answer, Closed) for answer in await self._all("close_outbox")]
         server_parts_us = (drained_server_us - server_us, self._server_cpu_us() - drained_server_us)
         written = await self._written() - written
         await self._all("close")  # A server hears the last counts of a connection when it ends.
         after = await read_work(self._place)
+        await seen.read_after()
         self._found.actual["statements"] = statements_between(before, after)
         self._found.figures |= burst_figures(
             jobs=self._spec.jobs,
@@ -186,12 +193,39 @@ class BurstRepeat:
             "decide_lag": merged(part.decide_lag for part in drained),
             "settle_lag": merged(part.settle_lag for part in closed),
         }
-        slowest = max(drained, key=lambda part: part.last_commit_us)
-        self._found.stages_us = slowest.stages_us
+        self._explain(seen, drained, closed)
         late_us = max(part.gate_us for part in drained) - at_us
         self._found.figures["gate_late_us"] = float(late_us)
         if late_us > _GATE_LATE_MAX_US:
             self._found.invalid.append(f"a gate opened {late_us} us late: the generator lagged")
+
+    def _explain(self, seen: Observation, drained: Sequence[Drained], closed: Sequence[Closed]) -> None:
+        """Say where the time of both windows went."""
+        found = self._found
+        due_us = min(part.told.begun_us for part in drained)
+        told, settled = [part.told for part in drained], [part.told for part in closed]
+        capabilities = found.actual["schedulers"][0]
+        found.attribution = [
+            seen.explain(
+                "drain",
+                told,
+                begun_us=due_us,
+                connections=capabilities["connections"],
+                commits_per_job=sum(part.chunks for part in drained) / self._spec.jobs,
+            ),
+            seen.explain(
+                "settle",
+                settled,
+                begun_us=min(one.begun_us for one in settled),
+                connections=min(self._spec.reporters, limits.POSTGRES_SETTLE_CONNECTIONS_MAX),
+                commits_per_job=sum(part.batches for part in closed) / self._spec.jobs,
+            ),
+        ]
+        found.stages_us = max(told, key=lambda one: one.ended_us).stages_us
+        found.series = seen.series(told, settled, due_us=due_us, zero_us=self._begun_us)
+        found.traces = merge(part.traces for part in closed)
+        found.database = seen.counters
+        found.invalid += seen.lost
 
     async def _all(self, verb: str, **arguments: object) -> Sequence[Message]:
         """Ask all schedulers at once; return their answers in order."""

@@ -29,8 +29,10 @@ class BurstMeasure:
         ceiling: str,
         clock: Clock,
         progress: Callable[[str], None],
+        sample_waits: bool = False,
     ) -> None:
         self._spec = spec
+        self._sample_waits = sample_waits
         self._backend = backend
         self._repeats = repeats
         self._extent = ceiling
@@ -67,7 +69,12 @@ class BurstMeasure:
     async def _repeat(self, index: int, ceiling: list[CeilingSetting]) -> Repeat:
         async with fresh_place(self._backend) as place, fresh_place(self._backend) as ceiling_place:
             orders = RepeatOrders(
-                index=index, spec=self._spec, place=place, ceiling_place=ceiling_place, ceiling=ceiling
+                index=index,
+                spec=self._spec,
+                place=place,
+                ceiling_place=ceiling_place,
+                ceiling=ceiling,
+                sample_waits=self._sample_waits,
             )
             return await in_process("luciole.bench.burst.repeat", "repeat", **msgspec.to_builtins(orders))
 

@@ -11,12 +11,14 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from luciole import limits
+from luciole.bench.attribution.traces import Ways
+from luciole.bench.attribution.watching import Watching
 from luciole.bench.burst.spec import BurstSpec, Closed, Drained, SchedulerOrders
 from luciole.bench.cpu import own_cpu_us, own_written_bytes
 from luciole.bench.loops import run_here
 from luciole.bench.percentiles import Distribution
 from luciole.bench.processes import Message, answer_lines
-from luciole.bench.spans import Spans, exclusive_stages
+from luciole.bench.spans import Spans
 from luciole.bench.stores import make_store
 from luciole.bench.verdict import InvalidRun, Usage
 from luciole.engine.planner import Planner
@@ -110,6 +112,8 @@ class Scheduler:
     def __init__(self) -> None:
         self._clock = SystemClock()
         self._spans = Spans(self._clock)
+        self._watching = Watching(self._clock)
+        self._ways = Ways()
         self._store_clock = StoreClock(clock=self._clock)
         self._executor_id = new_process_id()
         self._entries: list[Entry] = []
@@ -120,7 +124,7 @@ class Scheduler:
         """Open the store, calibrate its clock and build the planner; answer with what is read back."""
         told = msgspec.convert(orders, SchedulerOrders)
         self._spec = told.spec
-        self._plain = make_store(told.place)
+        self._plain = make_store(told.place, steps=self._watching.log, pool=told.spec.pool)
         await self._plain.open()
         for _ in range(_CLOCK_LOOKS):
             sent_us = self._clock.monotonic_us()
@@ -135,6 +139,7 @@ class Scheduler:
             telemetry=Telemetry(self._clock),
             begin=lambda: None,
             deliver=lambda _, entries: self._take(entries),
+            steps=self._watching.log,
             room=lambda shard: limits.HELD_MAX - self._held.get(shard, 0),
             recover=_fail_recovery,
             progress=lambda: None,
@@ -155,6 +160,7 @@ class Scheduler:
         await self._drain()
         closed = await self.close_outbox()
         self._spans.clear()
+        self._ways = Ways()
         self._fire_lag = Distribution()
         return {"settled": closed["settled"]}
 
@@ -186,6 +192,8 @@ class Scheduler:
         assert offset_us is not None
         cpu_us = own_cpu_us()
         gate_us = self._store_clock.now_us()
+        self._ways.due_us = at_us - offset_us
+        self._watching.begin()
         await self._drain()
         spent_us = own_cpu_us() - cpu_us
         chunks = [span for span in self._spans.calls if span.verb in COMMITS]
@@ -194,6 +202,10 @@ class Scheduler:
         for span in chunks:
             decide_lag.add(span.begun_us + offset_us - at_us, span.note.created)
         commits_us = [span.ended_us + offset_us for span in chunks if span.note.created] or [gate_us]
+        told = await self._watching.end(
+            self._spans.calls, STAGES, begun_us=at_us - offset_us, ended_us=max(commits_us) - offset_us
+        )
+        told.done = [(span.ended_us, span.note.created) for span in chunks]
         drained = Drained(
             created=sum(outcome.created for outcome in outcomes),
             skipped=sum(outcome.skipped for outcome in outcomes),
@@ -207,7 +219,7 @@ class Scheduler:
             cpu_us=spent_us,
             fire_lag=self._fire_lag.percentiles(),
             decide_lag=decide_lag.percentiles(),
-            stages_us=exclusive_stages(self._spans.calls, STAGES, at_us - offset_us, max(commits_us) - offset_us),
+            told=told,
             verbs={verb: sum(span.verb == verb for span in self._spans.calls) for verb in STAGES},
         )
         return msgspec.to_builtins(drained)  # type: ignore[no-any-return] # a struct becomes a dict
@@ -216,6 +228,7 @@ class Scheduler:
         """Settle every entry that was delivered here, then what the store kept READY, with concurrent reporters."""
         begun_us, cpu_us = self._clock.monotonic_us(), own_cpu_us()
         self._spans.clear()
+        self._watching.begin()
         lag = Distribution()
         answers: list[Settled] = []
         entries, self._entries = self._entries, []
@@ -227,15 +240,20 @@ class Scheduler:
                 [lease.shard for lease in self._leases.trusted()], self._store_clock.now_us(), limit=limits.HELD_MAX
             )
             entries = list(ready.entries)
+        ended_us = self._clock.monotonic_us()
+        told = await self._watching.end(self._spans.calls, ("settle",), begun_us=begun_us, ended_us=ended_us)
+        told.done = [(span.ended_us, span.note) for span in self._spans.calls if span.verb == "settle"]
         closed = Closed(
             settled=answers.count(Settled.SETTLED),
             confirmed=answers.count(Settled.CONFIRMED),
             refused=answers.count(Settled.REFUSED),
-            duration_us=self._clock.monotonic_us() - begun_us,
+            duration_us=ended_us - begun_us,
             cpu_us=own_cpu_us() - cpu_us,
             written_bytes=own_written_bytes(),
             batches=sum(span.verb == "settle" for span in self._spans.calls),
             settle_lag=lag.percentiles(),
+            told=told,
+            traces=self._ways.traces(),
         )
         return msgspec.to_builtins(closed)  # type: ignore[no-any-return] # a struct becomes a dict
 
@@ -274,17 +292,22 @@ class Scheduler:
             ]
             begun_us = self._clock.monotonic_us()
             answers += await self._store.settle(settlements)
-            lag.add(self._clock.monotonic_us() - begun_us, len(batch))
+            ended_us = self._clock.monotonic_us()
+            lag.add(ended_us - begun_us, len(batch))
+            self._ways.settled(batch, begun_us, ended_us)
 
     def _take(self, entries: Sequence[Entry]) -> None:
         """Take what a commit made durable, as the dispatcher does; delivery waits until the drain has ended."""
+        begun_us = self._watching.log.begin()
         now_us = self._store_clock.now_us()
+        self._ways.committed(entries, self._spans.calls[-1] if entries else None)
         self._entries += entries
         for entry in entries:
             shard = entry.key.shard
             self._held[shard] = self._held.get(shard, 0) + 1
         if entries:
             self._fire_lag.add(now_us - entries[0].due_us, len(entries))  # A chunk of a burst has one due time.
+        self._watching.log.end("deliver", begun_us)
 
 
 def _bounded(store: Store, spec: BurstSpec) -> Store:

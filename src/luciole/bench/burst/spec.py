@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from luciole.bench.attribution.document import Trace
+from luciole.bench.attribution.watching import Told
 from luciole.bench.backends import Place
 from luciole.bench.ceiling.settings import CeilingSetting
 from luciole.bench.result import Percentiles
@@ -28,6 +30,7 @@ class BurstSpec(msgspec.Struct, frozen=True, kw_only=True):
     connections: int | None = None  #: plan chunks in flight a scheduler; None: the store's
     reporters: int = 4  #: concurrent batches of reports a scheduler
     report_batch: int = 500
+    pool: int | None = None  #: connections for each purpose, fewer than its calls may take; None: the store's
 
 
 class RepeatOrders(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +40,7 @@ class RepeatOrders(msgspec.Struct, frozen=True, kw_only=True):
     spec: BurstSpec
     place: Place
     ceiling_place: Place
+    sample_waits: bool = False
     ceiling: list[CeilingSetting]  #: measured before and after the burst; empty: not at all
 
 
@@ -63,7 +67,7 @@ class Drained(msgspec.Struct, kw_only=True):
     cpu_us: int
     fire_lag: Percentiles
     decide_lag: Percentiles
-    stages_us: dict[str, int]
+    told: Told
     verbs: dict[str, int]
 
 
@@ -78,3 +82,5 @@ class Closed(msgspec.Struct, kw_only=True):
     written_bytes: int | None
     batches: int
     settle_lag: Percentiles
+    told: Told
+    traces: list[Trace]

@@ -11,7 +11,6 @@ from luciole.bench.cli.pickup import pickup
 from luciole.bench.cli.probe import probe
 from luciole.bench.cli.register import register
 from luciole.bench.cli.report import report_command
-from luciole.bench.cli.steady import steady
 from luciole.bench.profiles import PROFILES
 
 __all__ = ["bench"]
@@ -39,7 +38,7 @@ def run() -> None:
     """Run a profile."""
 
 
-for command in (burst, register, pickup, idle, steady, chaos, micro):
+for command in (burst, register, pickup, idle, chaos, micro):
     run.add_command(command)
 for command in (probe, report_command, doctor_command):
     bench.add_command(command)

@@ -39,6 +39,8 @@ from luciole.runtime.clock import SystemClock
 @click.option("--connections", type=click.IntRange(1, 64), help="Chunks in flight.  [default: the store's]")
 @click.option("--reporters", type=click.IntRange(1, 64), default=4, show_default=True)
 @click.option("--report-batch", type=click.IntRange(1, 1_000), default=500, show_default=True)
+@click.option("--pool", type=click.IntRange(1, 64), help="Connections for each purpose; fewer make calls queue.")
+@click.option("--sample-waits", is_flag=True, help="Sample whom the server's sessions wait for, 20 times a second.")
 @click.option("--ceiling", type=click.Choice(["full", "short", "none"]), help="How widely the ceiling is searched.")
 def burst(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the burst profile; return the exit code."""
@@ -55,7 +57,13 @@ def burst(**options: Any) -> int:  # noqa: ANN401 - the options above
         return end(error.verdict, str(error))
     clock = SystemClock()
     measure = BurstMeasure(
-        spec, backend, repeats=chosen["repeats"], ceiling=chosen["ceiling"], clock=clock, progress=progress
+        spec,
+        backend,
+        repeats=chosen["repeats"],
+        ceiling=chosen["ceiling"],
+        clock=clock,
+        progress=progress,
+        sample_waits=options["sample_waits"],
     )
     requested = {**msgspec.to_builtins(spec), "size": options["size"], **chosen, "backend": options["backend"]}
     measured = perform(run_of(BURST, backend, requested, options), measure, clock=clock)

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 from luciole import limits
 from luciole.model.ids import Shard
 from luciole.runtime.clock import Clock
+from luciole.runtime.steps import Steps
 from luciole.store.capabilities import Capabilities
 from luciole.store.reads import Worry
 from luciole.store.sql.dialect import Lane
@@ -71,6 +72,8 @@ class PostgresDialect:
         schema: str = "luciole",
         clock_can_shift: bool = False,
         before_commit: Callable[[], Awaitable[None]] | None = None,
+        steps: Steps | None = None,
+        connections_max: int | None = None,
     ) -> None:
         """Make a dialect; `connect` it before use.
 
@@ -83,6 +86,8 @@ class PostgresDialect:
                 stands still at `clock_us`.
             before_commit: for tests: awaited when a transaction that writes has done its work, so that two can be
                 interleaved by hand.
+            steps: is told what calls are made of; None: nobody measures.
+            connections_max: for benches: fewer connections for each purpose than its calls may take at once.
 
         Raises:
             InvalidValue: the DSN or the schema can't be read.
@@ -95,7 +100,11 @@ class PostgresDialect:
         self._now_us = SHIFTED_NOW_US if clock_can_shift else NOW_US
         self._prepared = _prepare(self._now_us)
         self._conflicts = 0
-        self._pools = {lane: Pool(partial(self._open, lane), most) for lane, (most, _) in LANES.items()}
+        self._steps = steps
+        self._pools = {
+            lane: Pool(partial(self._open, lane), min(most, connections_max or most), steps)
+            for lane, (most, _) in LANES.items()
+        }
         self._listener = Listener(partial(connect, self._place, {}), clock=clock, chance=chance, channel=schema)
         self._under_way: set[asyncio.Task[Any]] = set()
 
@@ -238,7 +247,7 @@ class PostgresDialect:
                 watchdog.cancel()
 
     async def _open(self, lane: Lane) -> Link:
-        return Link(await connect(self._place, PINNED if lane in _HOT else {}), self._prepared)
+        return Link(await connect(self._place, PINNED if lane in _HOT else {}), self._prepared, self._steps)
 
 
 def _tables_of(migrations: Sequence[Migration]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from luciole import limits
 from luciole.errors import InvalidValue, Unsupported
 from luciole.runtime.extras import require
+from luciole.runtime.steps import Steps
 from luciole.store.sql.postgres.binding import Prepared
 from luciole.store.sql.postgres.failures import refusal
 from luciole.store.sql.script import Query, Row
@@ -92,8 +93,11 @@ def _is_readable(dsn: str) -> bool:
 class Link:
     """A connection, with the statements that it has prepared."""
 
-    def __init__(self, raw: "asyncpg.Connection[asyncpg.Record]", prepared: Mapping[str, Prepared]) -> None:
+    def __init__(
+        self, raw: "asyncpg.Connection[asyncpg.Record]", prepared: Mapping[str, Prepared], steps: Steps | None = None
+    ) -> None:
         self.raw = raw
+        self._steps = steps
         self._prepared = prepared
         self._ready: dict[str, dict[int, asyncpg.prepared_stmt.PreparedStatement[asyncpg.Record]]] = {}
 
@@ -104,6 +108,15 @@ class Link:
 
     async def ask(self, query: Query) -> Sequence[Row]:
         """Run one query; return the rows of its one answering command."""
+        if self._steps is None:
+            return await self._ask(query)
+        begun_us = self._steps.begin()
+        try:
+            return await self._ask(query)
+        finally:
+            self._steps.end("statement", begun_us)
+
+    async def _ask(self, query: Query) -> Sequence[Row]:
         prepared = self._prepared[query.name]
         ready = self._ready.setdefault(query.name, {})
         answer: list[Any] = []
@@ -118,7 +131,14 @@ class Link:
 
     async def execute(self, command: str) -> None:
         """Run a command without values."""
-        await self.raw.execute(command)
+        if self._steps is None:
+            await self.raw.execute(command)
+            return
+        begun_us = self._steps.begin()
+        try:
+            await self.raw.execute(command)
+        finally:
+            self._steps.end("commit" if command == "COMMIT" else "statement", begun_us)
 
     def drop(self) -> None:
         """Close it at once, whatever is under way."""

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from luciole.errors import StoreUnavailable
+from luciole.runtime.steps import Steps
 from luciole.store.sql.postgres.failures import is_broken
 from luciole.store.sql.postgres.link import Link
 
@@ -13,15 +14,17 @@ from luciole.store.sql.postgres.link import Link
 class Pool:
     """At most so many connections; who finds none free waits in line."""
 
-    def __init__(self, connect: Callable[[], Awaitable[Link]], most: int) -> None:
+    def __init__(self, connect: Callable[[], Awaitable[Link]], most: int, steps: Steps | None = None) -> None:
         """Make a pool; `reopen` it before use.
 
         Args:
             connect: opens a connection.
             most: how many there may be.
+            steps: is told of waits; None: nobody measures.
         """
         self._connect = connect
         self._free = asyncio.Semaphore(most)
+        self._steps = steps
         self._idle: deque[Link] = deque()
         self._closed = True
         self.waiting = 0  #: who stands in line: a gauge
@@ -32,10 +35,14 @@ class Pool:
         """Lend a connection; it comes back unless it broke."""
         self.waiting += 1
         self.waits += self._free.locked()
+        begun_us = 0 if self._steps is None else self._steps.begin()
         try:
             await self._free.acquire()
         finally:
             self.waiting -= 1
+        if self._steps is not None:
+            self._steps.end("wait_connection", begun_us)
+            begun_us = self._steps.begin()
         try:
             link = await self._take()
             try:
@@ -48,6 +55,8 @@ class Pool:
                 self._give(link)
         finally:
             self._free.release()
+            if self._steps is not None:
+                self._steps.end("connection", begun_us)
 
     async def close(self) -> None:
         """Close what is idle; what is lent is closed when it comes back. Safe to repeat."""

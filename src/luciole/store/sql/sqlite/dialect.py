@@ -11,6 +11,7 @@ from luciole.errors import Unsupported
 from luciole.model.ids import Shard
 from luciole.runtime.chance import Chance
 from luciole.runtime.clock import Clock
+from luciole.runtime.steps import Steps
 from luciole.store.capabilities import Capabilities
 from luciole.store.reads import Worry
 from luciole.store.sql.dialect import Lane
@@ -55,6 +56,7 @@ class SqliteDialect:
         clock: Clock,
         chance: Chance,
         durability: Durability = Durability.FULL,
+        steps: Steps | None = None,
     ) -> None:
         """Make a dialect; `connect` it before use.
 
@@ -63,6 +65,7 @@ class SqliteDialect:
             clock: the store's clock.
             chance: returns a random number in [0, 1); it spreads the tries of processes that want to write at once.
             durability: what survives a power cut.
+            steps: is told what commits are made of; None: nobody measures.
 
         Raises:
             Unsupported: `:memory:` was asked for.
@@ -84,6 +87,7 @@ class SqliteDialect:
             path=str(self._path),
             begin=partial(begin_writing, **waiting),
             monotonic_us=clock.monotonic_us,
+            steps=steps,
         )
         # A long page for a person never stands before what planning and delivering read.
         self._pages = Reader(open_file, path=str(self._path))

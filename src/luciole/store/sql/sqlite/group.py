@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from luciole import limits
+from luciole.runtime.steps import Steps
 
 #: What one caller wants done inside a transaction that is already open.
 Operation: TypeAlias = Callable[[sqlite3.Connection], Any]
@@ -43,6 +44,7 @@ def commit_group(
     *,
     begin: Callable[[sqlite3.Connection], None],
     monotonic_us: Callable[[], int],
+    steps: Steps | None = None,
 ) -> list[Outcome | None]:
     """Run operations in one transaction and commit it; return how each ended, in order.
 
@@ -53,11 +55,20 @@ def commit_group(
         sqlite3.Error: the transaction could not begin; nothing was written.
         CommitFailed: it could not commit; nobody may be told that their work is there (I9).
     """
+    begun_us = 0 if steps is None else steps.begin()
     begin(connection)
+    if steps is not None:
+        steps.end("lock", begun_us)
+        begun_us = steps.begin()
     try:
         outcomes = _run_all(connection, operations, monotonic_us() + limits.SQLITE_TRANSACTION_MAX_US, monotonic_us)
+        if steps is not None:
+            steps.end("statement", begun_us)
+            begun_us = steps.begin()
         if connection.in_transaction:
             _commit(connection)
+        if steps is not None:
+            steps.end("commit", begun_us)
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")

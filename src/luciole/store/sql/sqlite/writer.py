@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from luciole.errors import OutcomeUnknown, StoreUnavailable
+from luciole.runtime.steps import Steps
 from luciole.store.sql.sqlite.failures import is_busy, meaning
 from luciole.store.sql.sqlite.group import CommitFailed, Operation, Outcome, commit_group
 
@@ -33,6 +34,7 @@ class Writer:
         path: str,
         begin: Callable[[sqlite3.Connection], None],
         monotonic_us: Callable[[], int],
+        steps: Steps | None = None,
     ) -> None:
         """Make a writer; `open` it before use.
 
@@ -41,11 +43,13 @@ class Writer:
             path: the file, for messages.
             begin: begins a transaction that may write, waiting for other processes within its bound.
             monotonic_us: a monotonic clock, microseconds.
+            steps: is told what a group's time is made of; None: nobody measures.
         """
         self._connect = connect
         self._path = path
         self._begin = begin
         self._monotonic_us = monotonic_us
+        self._steps = steps
         self._queue: list[_Waiting] = []
         self.conflicts = 0  #: how often another process held the lock for longer than we wait for it
         self._thread: ThreadPoolExecutor | None = None
@@ -135,7 +139,13 @@ class Writer:
         if self._connection is None:
             self._connection = self._connect()
         try:
-            outcomes = commit_group(self._connection, operations, begin=self._begin, monotonic_us=self._monotonic_us)
+            outcomes = commit_group(
+                self._connection,
+                operations,
+                begin=self._begin,
+                monotonic_us=self._monotonic_us,
+                steps=self._steps,
+            )
         except (sqlite3.Error, CommitFailed) as failure:
             committing = isinstance(failure, CommitFailed)
             problem = failure.problem if isinstance(failure, CommitFailed) else failure
