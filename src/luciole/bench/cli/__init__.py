@@ -4,6 +4,7 @@ import click
 
 from luciole.bench.cli.burst import burst
 from luciole.bench.cli.chaos import chaos
+from luciole.bench.cli.compare import compare
 from luciole.bench.cli.doctor import doctor_command
 from luciole.bench.cli.idle import idle
 from luciole.bench.cli.micro import micro
@@ -20,8 +21,9 @@ __all__ = ["bench"]
 def bench() -> None:
     """Measure speed and correctness on this machine, on the product's own code path.
 
-    Exit codes: 0 ok, 2 usage, 3 correctness violated (the figures are void), 6 run invalid, 7 objective not met, 8
-    backend unavailable. The last line of the output is `bench: VERDICT`; `result.json` is written on failure too.
+    Exit codes: 0 ok, 1 regression, 2 usage, 3 correctness violated (the figures are void), 4 not comparable, 5
+    inconclusive (with --strict), 6 run invalid, 7 objective not met, 8 backend unavailable. The last line of the
+    output is `bench: VERDICT`; `result.json` is written on failure too.
     """
 
 
@@ -40,5 +42,5 @@ def run() -> None:
 
 for command in (burst, register, pickup, idle, chaos, micro):
     run.add_command(command)
-for command in (probe, report_command, doctor_command):
+for command in (probe, report_command, doctor_command, compare):
     bench.add_command(command)

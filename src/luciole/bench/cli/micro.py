@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from luciole.bench.cli.options import OUT, finish, run_of
+from luciole.bench.cli.options import COMPARE, OUT, finish, run_of
 from luciole.bench.profiles import SIZES
 from luciole.bench.profiles.micro import MICRO
 from luciole.bench.result import Result
@@ -17,6 +17,7 @@ from luciole.runtime.clock import SystemClock
 @click.option("--repeats", type=click.IntRange(1, 100), help="Repeats, each in a process of its own.")
 @click.option("--author", help="Recorded with the result.")
 @OUT
+@COMPARE
 def micro(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the micro profile; return the exit code."""
     repeats = options["repeats"] or MICRO.parameters[options["size"]]["repeats"]

@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from luciole.bench.backends import Backend, hide_passwords, make_backend
+from luciole.bench.cli.comparing import compared
 from luciole.bench.profiles import SIZES, Profile
 from luciole.bench.report import summary
-from luciole.bench.result import Result, write_result
+from luciole.bench.result import Result, read_result, write_result
 from luciole.bench.run import Run
-from luciole.bench.verdict import Usage, Verdict
+from luciole.bench.verdict import BenchError, NotReadable, Usage, Verdict, worst
 from luciole.model.instant import to_datetime
 from luciole.runtime.clock import SystemClock
 
@@ -19,6 +20,24 @@ OUT = click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     help="Where result.json goes.  [default: bench-results/PROFILE-BACKEND-TIME]",
+)
+
+
+def _readable(context: click.Context, _: click.Parameter, path: Path | None) -> Result | None:
+    """Read what the result will be compared with, before anything is measured."""
+    if path is None:
+        return None
+    try:
+        return read_result(path)
+    except NotReadable as error:
+        context.exit(end(error.verdict, str(error)))
+
+
+COMPARE = click.option(
+    "--compare",
+    type=click.Path(path_type=Path),
+    callback=_readable,
+    help="A stored result to compare with; ends with the code of the comparison.",
 )
 
 
@@ -45,6 +64,7 @@ def shared(command: Any) -> Any:  # noqa: ANN401 - a decorator of a click comman
             click.option("--repeats", type=click.IntRange(1, 100), help="Repeats, each in a process of its own."),
             click.option("--author", help="Recorded with the result."),
             OUT,
+            COMPARE,
         )
     ):
         command = option(command)
@@ -103,13 +123,22 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def finish(result: Result, out: Path | None) -> int:
-    """Write and show a result; return its exit code."""
+    """Write and show a result, compare it where `--compare` asks for that; return the exit code."""
     started = to_datetime(SystemClock().now_us()).strftime("%Y%m%d-%H%M%S")
     folder = out or Path("bench-results") / f"{result.profile}-{result.backend['name']}-{started}"
     path = write_result(result, folder)
     click.echo(summary(result))
     click.echo(f"result: {path}")
-    return end(Verdict(result.verdict.code), result.verdict.reason)
+    verdict, reason = Verdict(result.verdict.code), result.verdict.reason
+    context = click.get_current_context(silent=True)
+    old = context.params.get("compare") if context else None
+    if isinstance(old, Result):
+        try:
+            comparison = compared(old, result, {})
+        except BenchError as error:
+            return end(worst([verdict, error.verdict]), str(error))
+        verdict, reason = worst([verdict, comparison.verdict]), comparison.reason
+    return end(verdict, reason)
 
 
 def end(verdict: Verdict, reason: str) -> int:

@@ -44,4 +44,5 @@ CHAOS = Profile(
         "SIGKILL and SIGSTOP of processes: the machine, its disk and the server stay up.",
         "Two nodes and two executors on one machine; defaults for all time-outs.",
     ),
+    under_load=True,
 )

@@ -27,4 +27,5 @@ IDLE = Profile(
     ),
     invariants=(),
     limits_of_inference=("One node and one executor; each further node adds its heartbeat.",),
+    under_load=True,
 )

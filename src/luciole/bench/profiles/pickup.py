@@ -26,4 +26,5 @@ PICKUP = Profile(
         "Loopback: a network adds one way to the database, one to the node and one to the executor.",
         "Idle: under load a start also waits for what is before it.",
     ),
+    under_load=True,
 )

@@ -23,6 +23,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     metrics: tuple[MetricSpec, ...]
     invariants: tuple[str, ...]
     limits_of_inference: tuple[str, ...]
+    under_load: bool = False  #: loops run by the clock, so that counts for each job are not exact
 
     def metric(self, name: str) -> MetricSpec:
         """Return one of its metrics.
