@@ -127,6 +127,12 @@ class Cluster:
         for process in self._processes:
             process.check()
 
+    async def kill(self) -> None:
+        """End all of them at once."""
+        for process in self._processes:
+            await process.kill()
+        self._processes.clear()
+
     def forget(self, process: ClusterProcess) -> None:
         """Let a process be gone: it was killed on purpose."""
         self._processes.remove(process)

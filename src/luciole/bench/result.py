@@ -99,6 +99,7 @@ class Repeat(msgspec.Struct, kw_only=True):
     ceiling: Ceiling | None = None
     actual: dict[str, Any] = {}  #: parameters as read back from the running parts
     invalid: list[str] = []  #: why this repeat can't be trusted
+    objective: list[str] = []  #: the clauses of the profile's objective that it failed
     notes: list[str] = []
 
     def message(self) -> dict[str, Any]:

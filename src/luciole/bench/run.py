@@ -143,9 +143,12 @@ def judged(result: Result) -> tuple[Verdict, str]:
         return Verdict.INVALID, "; ".join(invalid[:5])
     if result.ceiling_share is not None and result.ceiling_share > SHARE_MAX:
         return Verdict.INVALID, f"a share of {result.ceiling_share:.2f} of the ceiling: it was measured badly"
+    unmet = [clause for repeat in result.repeats for clause in repeat.objective]
     loud = [f"{one.name} is {one.high:g}" for one in result.metrics if one.direction == "zero" and one.high]
     if loud:
-        return Verdict.OBJECTIVE_MISSED, f"what must be zero is not: {', '.join(loud)}"
+        unmet.append(f"what must be zero is not: {', '.join(loud)}")
+    if unmet:
+        return Verdict.OBJECTIVE_MISSED, "; ".join(unmet[:5])
     checks = sum(len(repeat.checks) for repeat in result.repeats)
     return Verdict.OK, f"{checks} checks passed in {len(result.repeats)} repeats"
 

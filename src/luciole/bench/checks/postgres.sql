@@ -16,7 +16,7 @@ WHERE s.namespace = :namespace AND starts_with(s.name, :prefix);
 SELECT count(*) FROM cursor c WHERE c.due_us < :at_us;
 
 -- name: schedules
--- of: burst register chaos
+-- of: burst register chaos steady
 -- expect: = :jobs
 SELECT count(*) FROM schedule s WHERE s.namespace = :namespace AND starts_with(s.name, :prefix);
 
@@ -45,7 +45,7 @@ SELECT count(*) FROM execution e WHERE e.state < 10;
 
 -- One fire time of one schedule, two executions.
 -- name: doubles
--- of: burst enqueue chaos
+-- of: burst enqueue chaos steady steady-overrun
 -- expect: = 0
 SELECT count(*) FROM (
     SELECT e.schedule_id, e.fire_us FROM execution e WHERE e.part >= 0
@@ -84,13 +84,13 @@ SELECT count(*) FROM schedule s JOIN cursor c ON c.shard = s.shard AND c.schedul
 WHERE s.namespace = :namespace AND starts_with(s.name, :prefix) AND c.revision <> :revision + 1;
 
 -- name: open_entries
--- of: burst enqueue register chaos
+-- of: burst enqueue register chaos steady
 -- expect: = 0
 SELECT count(*) FROM entry;
 
 -- A second attempt has a first that failed or was lost; in a burst none does.
 -- name: second_attempts
--- of: burst enqueue
+-- of: burst enqueue steady
 -- expect: = 0
 SELECT (SELECT count(*) FROM execution e WHERE e.attempt <> 1) + (SELECT count(*) FROM attempt);
 
@@ -102,7 +102,7 @@ SELECT count(*) FROM execution e WHERE e.fire_us = :at_us AND e.created_us < :at
 
 -- An execution of a schedule that began while an earlier one had not ended.
 -- name: overlaps
--- of: burst enqueue chaos
+-- of: burst enqueue chaos steady steady-overrun
 -- expect: = 0
 SELECT count(*) FROM (
     SELECT e.created_us, max(coalesce(e.finished_us, 9000000000000000)) OVER (
@@ -113,12 +113,12 @@ SELECT count(*) FROM (
 ) run WHERE run.created_us < run.busy_until_us;
 
 -- name: executions_in_a_wrong_shard
--- of: burst enqueue chaos
+-- of: burst enqueue chaos steady steady-overrun
 -- expect: = 0
 SELECT count(*) FROM execution e JOIN schedule s ON s.schedule_id = e.schedule_id WHERE s.shard <> e.shard;
 
 -- name: lease_rows
--- of: burst enqueue register chaos
+-- of: burst enqueue register chaos steady steady-overrun
 -- expect: = :shards
 SELECT count(*) FROM lease;
 
@@ -130,12 +130,12 @@ SELECT sum(fence) FROM lease;
 
 -- Not of chaos: a node that can't say how its deliveries ended lets its leases run out.
 -- name: leases_left
--- of: burst enqueue register
+-- of: burst enqueue register steady
 -- expect: = 0
 SELECT count(*) FROM lease WHERE holder IS NOT NULL;
 
 -- name: nodes_left
--- of: burst enqueue register
+-- of: burst enqueue register steady
 -- expect: = 0
 SELECT count(*) FROM node;
 
@@ -168,7 +168,7 @@ WHERE c.due_us >= s.created_us + 86400000000 AND c.fire_us = c.due_us;
 SELECT count(*) FROM execution e;
 
 -- name: executions_not_succeeded
--- of: chaos
+-- of: chaos steady
 -- expect: = 0
 SELECT count(*) FROM execution e WHERE e.state <> 10;
 
@@ -201,3 +201,36 @@ SELECT count(*) FROM (
 ) one
 WHERE one.first_us IS NULL OR one.first_us >= :start_us + :period_us
 OR (one.next_us - one.first_us) <> (one.fired + one.skipped) * :period_us;
+
+-- Fire times of a window that are an execution or stand in the ledger.
+-- name: fires_with_an_outcome
+-- of: steady
+-- expect: = :fires
+SELECT (SELECT count(*) FROM execution e WHERE e.schedule_id <> 0 AND e.part = 0)
+    + (SELECT coalesce(sum(l.fires), 0) FROM ledger l);
+
+-- Each schedule by itself: one may not stand in for another.
+-- name: schedules_that_fired_otherwise
+-- of: steady
+-- expect: = 0
+SELECT count(*) FROM (
+    SELECT (SELECT count(*) FROM execution e WHERE e.shard = s.shard AND e.schedule_id = s.schedule_id AND e.part = 0)
+        + (SELECT coalesce(sum(l.fires), 0) FROM ledger l WHERE l.shard = s.shard AND l.schedule_id = s.schedule_id)
+        AS fires
+    FROM schedule s WHERE s.namespace = :namespace AND starts_with(s.name, :prefix)
+) one WHERE one.fires <> :fires_each;
+
+-- name: fires_outside_the_window
+-- of: steady
+-- expect: = 0
+SELECT count(*) FROM execution e WHERE e.schedule_id <> 0 AND NOT (e.fire_us >= :start_us AND e.fire_us < :end_us);
+
+-- name: cursors_still_due
+-- of: steady
+-- expect: = 0
+SELECT count(*) FROM cursor c WHERE c.due_us < :end_us;
+
+-- name: fires_missed
+-- of: steady steady-overrun
+-- expect: read
+SELECT coalesce(sum(l.fires), 0) FROM ledger l;

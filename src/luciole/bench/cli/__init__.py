@@ -12,6 +12,7 @@ from luciole.bench.cli.pickup import pickup
 from luciole.bench.cli.probe import probe
 from luciole.bench.cli.register import register
 from luciole.bench.cli.report import report_command
+from luciole.bench.cli.steady import steady
 from luciole.bench.profiles import PROFILES
 
 __all__ = ["bench"]
@@ -40,7 +41,7 @@ def run() -> None:
     """Run a profile."""
 
 
-for command in (burst, register, pickup, idle, chaos, micro):
+for command in (burst, register, pickup, idle, steady, chaos, micro):
     run.add_command(command)
 for command in (probe, report_command, doctor_command, compare):
     bench.add_command(command)

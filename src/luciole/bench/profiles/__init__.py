@@ -8,11 +8,12 @@ from luciole.bench.profiles.pickup import PICKUP
 from luciole.bench.profiles.profile import SIZES, Profile, Size
 from luciole.bench.profiles.register import REGISTER
 from luciole.bench.profiles.sql_ceiling import SQL_CEILING
+from luciole.bench.profiles.steady import STEADY
 from luciole.bench.verdict import Usage
 
 __all__ = ["PROFILES", "SIZES", "Profile", "Size", "find_profile"]
 
-_ALL = (BURST, REGISTER, PICKUP, IDLE, CHAOS, MICRO, SQL_CEILING)
+_ALL = (BURST, REGISTER, PICKUP, IDLE, STEADY, CHAOS, MICRO, SQL_CEILING)
 
 PROFILES: dict[str, Profile] = {profile.name: profile for profile in _ALL}
 

@@ -1,0 +1,247 @@
+"""The steady profile as a run: registered, fired for a window, drained, reconciled, judged."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from luciole import limits
+from luciole.bench.backends import Backend, Place
+from luciole.bench.check import Values, ask, check
+from luciole.bench.environment import cpu_clock, stolen_share
+from luciole.bench.result import Check, Repeat, Result
+from luciole.bench.run import STOLEN_MAX, fresh_place
+from luciole.bench.steady import load, subject
+from luciole.bench.steady.judge import punctuality, unmet
+from luciole.bench.steady.ledger import Reconciliation, read_executions, read_starts
+from luciole.bench.steady.rig import Rig, Size
+from luciole.bench.steady.sampler import Sample, Sampler, resources
+from luciole.bench.steady.spec import NODES_PROVEN, SteadySpec, read_handler
+from luciole.bench.stores import open_fresh
+from luciole.bench.work import Work, prepare_counting, quiesce, read_log, read_work, statements_between
+from luciole.model.instant import Instant
+from luciole.runtime.clock import Clock
+
+#: A window that is judged while it runs ends early once something has been due for this long.
+_HOPELESS_US = 4 * limits.SECOND_US
+
+
+class Window(msgspec.Struct, kw_only=True):
+    """What was seen of one window, before it is judged."""
+
+    start_us: Instant
+    end_us: Instant
+    given_up: bool = False  #: it fell so far behind that its end was not awaited
+    stolen_share: float = 0.0
+    before: Work = msgspec.field(default_factory=Work)
+    after: Work = msgspec.field(default_factory=Work)
+    samples: list[Sample] = []
+    log_bytes: int | None = None
+
+
+class SteadyMeasure:
+    """Each repeat on a fresh store with fresh processes."""
+
+    def __init__(
+        self, spec: SteadySpec, backend: Backend, *, repeats: int, clock: Clock, progress: Callable[[str], None]
+    ) -> None:
+        self._spec = spec
+        self._backend = backend
+        self._repeats = repeats
+        self._clock = clock
+        self._progress = progress
+
+    async def __call__(self, result: Result) -> None:
+        """Fill in repeats."""
+        for index in range(self._repeats):
+            result.repeats.append(await steady_repeat(index, self._spec, self._backend, self._clock, self._progress))
+
+
+async def steady_repeat(
+    index: int,
+    spec: SteadySpec,
+    backend: Backend,
+    clock: Clock,
+    progress: Callable[[str], None],
+    *,
+    gives_up: bool = False,
+) -> Repeat:
+    """Measure one window.
+
+    Args:
+        index: of the repeat.
+        spec: the load.
+        backend: brings the store.
+        clock: the time.
+        progress: told what a person may want to know.
+        gives_up: end the window as soon as it can't be met any more; then only what must never happen is checked.
+    """
+    with tempfile.TemporaryDirectory(prefix="luciole-bench-") as name:
+        async with fresh_place(backend) as place:
+            one = SteadyRepeat(spec, place, Path(name), backend.folder, clock=clock, progress=progress)
+            repeat = await one.run(index, gives_up=gives_up)
+    lag = repeat.distributions["start_lag"]
+    progress(
+        f"{spec.schedules:,} schedules of {spec.period_s} s: {repeat.figures['on_time_share']:.3%} on time, "
+        f"p99 {lag.p99 / limits.MS_US:,.0f} ms, {repeat.figures.get('cores', 0.0):.2f} cores"
+    )
+    return repeat
+
+
+class SteadyRepeat:
+    """One repeat."""
+
+    def __init__(
+        self,
+        spec: SteadySpec,
+        place: Place,
+        folder: Path,
+        data_folder: Path,
+        *,
+        clock: Clock,
+        progress: Callable[[str], None],
+    ) -> None:
+        self._spec = spec
+        self._place = place
+        self._folder = folder
+        self._data_folder = data_folder
+        self._clock = clock
+        self._progress = progress
+
+    async def run(self, index: int, *, gives_up: bool) -> Repeat:
+        """Run it all and judge it."""
+        spec = self._spec
+        size = Size(nodes=spec.nodes, executors=spec.executors, slots=spec.slots, shards=spec.shards)
+        store = await open_fresh(self._place, shards=spec.shards)
+        try:
+            async with Rig(self._place, self._folder, self._data_folder, size, self._clock) as rig:
+                await prepare_counting(self._place)
+                await rig.phase("start", rig.start())
+                begun_us = self._clock.monotonic_us()
+                start_us = await load.register(store, spec, load.job_of(read_handler(spec.handler)), self._clock)
+                register_us = self._clock.monotonic_us() - begun_us
+                await quiesce(self._place)
+                window = await self._window(rig, start_us, gives_up=gives_up)
+                if window.given_up:
+                    await rig.kill()
+        finally:
+            await store.close()
+        repeat = await self._judged(index, rig, window)
+        repeat.figures["register_rate"] = spec.schedules * limits.SECOND_US / register_us
+        return repeat
+
+    async def _window(self, rig: Rig, start_us: Instant, *, gives_up: bool) -> Window:
+        spec = self._spec
+        window = Window(start_us=start_us, end_us=start_us + spec.duration_s * limits.SECOND_US)
+        await rig.sleep_until(start_us - limits.SECOND_US)
+        window.before = await read_work(self._place)
+        stolen = cpu_clock()
+
+        async def fire(sampler: Sampler) -> None:
+            window.samples = sampler.samples
+            while self._clock.now_us() < window.end_us:
+                await rig.sleep_until(min(window.end_us, self._clock.now_us() + limits.SECOND_US))
+                if gives_up and sampler.samples and sampler.samples[-1].oldest_us > _HOPELESS_US:
+                    window.given_up = True
+                    return
+
+        async def close() -> None:
+            await rig.until("all that was due is done", lambda: self._closed(rig, window))
+
+        await rig.phase("window", rig.sampled(fire))
+        if not window.given_up:
+            await rig.phase("close", close())
+            window.after = await read_work(self._place)
+            window.samples = [*window.samples]
+            window.log_bytes = log.bytes if (log := await read_log(self._place, window.before, window.after)) else None
+        window.stolen_share = stolen_share(stolen, cpu_clock())
+        return window
+
+    async def _closed(self, rig: Rig, window: Window) -> bool:
+        due = f"SELECT count(*) FROM cursor WHERE due_us < {window.end_us}"  # noqa: S608 - a number of our own
+        return await rig.store.number(due) == 0 and await rig.store.number("SELECT count(*) FROM entry") == 0
+
+    async def _judged(self, index: int, rig: Rig, window: Window) -> Repeat:
+        spec = self._spec
+        since_us = window.start_us + spec.warmup_s * limits.SECOND_US
+        found = punctuality(read_starts(rig.ledgers), since_us=since_us, period_us=spec.period_s * limits.SECOND_US)
+        missed = (await ask(self._place, ["fires_missed"], {}))["fires_missed"]
+        repeat = Repeat(
+            index=index,
+            phases=rig.phases,
+            figures={
+                "starts": found.starts,
+                "start_rate": found.starts / (spec.duration_s - spec.warmup_s),
+                "on_time_share": found.on_time_share,
+                "late_starts": found.starts - found.on_time,
+                "missed": missed,
+                **resources(window.samples),
+            },
+            distributions={"start_lag": found.lag.percentiles()},
+            checks=await self._checks(rig, window),
+            actual=self._actual(rig, window),
+            objective=unmet(spec, found, missed=missed),
+        )
+        if window.given_up:
+            repeat.objective.append(f"backlog: something was due for over {_HOPELESS_US // limits.SECOND_US} s")
+        if window.stolen_share > STOLEN_MAX:
+            repeat.invalid.append(f"the hypervisor took {window.stolen_share:.0%} of the CPU time of the window")
+        if spec.nodes > NODES_PROVEN:
+            repeat.notes.append(f"{spec.nodes} nodes: unproven, measured only up to {NODES_PROVEN}")
+        repeat.figures |= self._costs(window, repeat.figures)
+        return repeat
+
+    async def _checks(self, rig: Rig, window: Window) -> list[Check]:
+        spec = self._spec
+        firing = spec.firing
+        values: Values = {
+            "jobs": firing,
+            "namespace": subject.NAMESPACE,
+            "prefix": load.PREFIX,
+            "start_us": window.start_us,
+            "end_us": window.end_us,
+            "fires": firing * spec.fires_each,
+            "fires_each": spec.fires_each,
+            "shards": spec.shards,
+        }
+        reconciliation = Reconciliation(read_starts(rig.ledgers))
+        async for shard, executions in read_executions(self._place, spec.shards):
+            reconciliation.shard(shard, executions)
+        kind = "steady-overrun" if window.given_up else "steady"
+        return [*await check(self._place, kind, values), *reconciliation.checks()]
+
+    def _actual(self, rig: Rig, window: Window) -> dict[str, object]:
+        spec = self._spec
+        return {
+            "schedules_that_fire": spec.firing,
+            "fires_each": spec.fires_each,
+            "rate": spec.rate,
+            "nodes": sum(name.startswith("node") for name in rig.pids),
+            "executors": sum(name.startswith("executor") for name in rig.pids),
+            "statements": statements_between(window.before, window.after),
+            "samples": [msgspec.to_builtins(sample) for sample in window.samples],
+        }
+
+    def _costs(self, window: Window, figures: dict[str, float]) -> dict[str, float]:
+        """Return what one execution cost, of what was counted over the window."""
+        if window.given_up or not window.samples:
+            return {}
+        fires = self._spec.firing * self._spec.fires_each
+        seconds = (window.samples[-1].at_us - window.samples[0].at_us) / limits.SECOND_US
+        costs = {
+            f"{part}_cpu_us": figures[f"{part}_cores"] * seconds * limits.SECOND_US / fires
+            for part in ("database", "node", "executor")
+            if f"{part}_cores" in figures
+        }
+        if costs:
+            costs["cpu_us"] = sum(costs.values())
+        for name, before, after in (
+            ("commits_per_execution", window.before.commits, window.after.commits),
+            ("statements_per_execution", window.before.statements, window.after.statements),
+        ):
+            if before is not None and after is not None:
+                costs[name] = (after - before) / fires
+        if window.log_bytes is not None:
+            costs["wal_bytes_per_execution"] = window.log_bytes / fires
+        return costs
