@@ -1,24 +1,24 @@
 """The checker: asks the store, after the window, whether all of it happened and nothing twice.
 
-It imports no store code: a fault there can't hide itself here. The questions stand in `checks/*.sql`.
+It imports no store code: a fault there can't hide itself here. The questions stand in `checks/questions.sql`.
 """
 
 import re
 import sqlite3
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple, TypeAlias
 
 from luciole.bench.backends import Place, connect_postgres, sqlite_path
 from luciole.bench.result import Check
-from luciole.bench.verdict import InvalidRun
 
 #: Values of the questions, by name.
 Values: TypeAlias = Mapping[str, int | str]
 
 #: A name after one colon; two make a cast.
 _NAME = re.compile(r"(?<!:):([a-z_]+)")
-_QUESTION = re.compile(r"(\w+)\n-- of: ([^\n]+)\n-- expect: ([^\n]+)\n(.*?);", re.DOTALL)
+_QUESTION = re.compile(r"^-- name: (\w+)\n-- of: ([^\n]+)\n-- expect: ([^\n]+)\n(.*?);", re.DOTALL | re.MULTILINE)
 _EXPECTED = re.compile(r"(=|>) (:?)(\w+)")
 
 
@@ -31,28 +31,20 @@ class Question(NamedTuple):
     sql: str
 
 
-def questions(kind: str) -> tuple[Question, ...]:
-    """Return the questions for a kind of store, in order.
-
-    Raises:
-        InvalidRun: nobody has written any.
-    """
-    source = files("luciole.bench.checks") / f"{kind}.sql"
-    if not source.is_file():
-        raise InvalidRun(f"nothing can check a store of kind {kind!r}")
-    found = []
-    for block in re.split(r"^-- name: ", source.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
-        name, of, expect, sql = re.match(
-            r"(\w+)\n-- of: ([^\n]+)\n-- expect: ([^\n]+)\n(.*?);", block, re.DOTALL
-        ).groups()  # type: ignore[union-attr] # it is package data, and a test reads it
-        found.append(Question(name, frozenset(of.split()), expect, sql.strip()))
-    return tuple(found)
+@cache
+def questions() -> tuple[Question, ...]:
+    """Return all questions, in order."""
+    source = (files("luciole.bench.checks") / "questions.sql").read_text(encoding="utf-8")
+    return tuple(
+        Question(name, frozenset(of.split()), expect, sql.strip())
+        for name, of, expect, sql in _QUESTION.findall(source)
+    )
 
 
 async def ask(place: Place, names: Sequence[str], values: Values) -> dict[str, int]:
     """Return the answers to some of the questions, by name."""
     kind = kind_of(place)
-    chosen = [question for question in questions(kind) if question.name in names]
+    chosen = [question for question in questions() if question.name in names]
     found = await _ASKERS[kind](place, chosen, values)
     return {question.name: answer for question, answer in zip(chosen, found, strict=True)}
 
@@ -66,7 +58,7 @@ async def check(place: Place, of: str, values: Values) -> list[Check]:
         values: jobs, at_us, revision and their like.
     """
     kind = kind_of(place)
-    chosen = [question for question in questions(kind) if of in question.of and question.expect != "read"]
+    chosen = [question for question in questions() if of in question.of and question.expect != "read"]
     found = await _ASKERS[kind](place, chosen, values)
     return [
         judge(question.name, "store", question.expect, answer, values)

@@ -1,4 +1,4 @@
--- What must hold after a run, asked in PostgreSQL's own words.
+-- What must hold after a run, in words that every SQL store understands; none is built by the product's own SQL.
 -- Each question has one number for an answer, and says which: `= 0`, `= :jobs`, `> 0`. Values come by name. `of` names the
 -- profiles that ask it.
 
@@ -8,7 +8,7 @@
 -- expect: read
 SELECT CASE WHEN min(c.revision) = max(c.revision) THEN min(c.revision) ELSE -1 END
 FROM schedule s JOIN cursor c ON c.shard = s.shard AND c.schedule_id = s.schedule_id
-WHERE s.namespace = :namespace AND starts_with(s.name, :prefix);
+WHERE s.namespace = :namespace AND substr(s.name, 1, length(:prefix)) = :prefix;
 
 -- name: due_before_the_instant
 -- of: burst
@@ -18,25 +18,25 @@ SELECT count(*) FROM cursor c WHERE c.due_us < :at_us;
 -- name: schedules
 -- of: burst register chaos steady
 -- expect: = :jobs
-SELECT count(*) FROM schedule s WHERE s.namespace = :namespace AND starts_with(s.name, :prefix);
+SELECT count(*) FROM schedule s WHERE s.namespace = :namespace AND substr(s.name, 1, length(:prefix)) = :prefix;
 
 -- name: executions_of_the_instant
 -- of: burst
 -- expect: = :jobs
 SELECT count(*) FROM schedule s JOIN execution e ON e.shard = s.shard AND e.schedule_id = s.schedule_id
-WHERE s.namespace = :namespace AND starts_with(s.name, :prefix) AND e.fire_us = :at_us AND e.part = 0;
+WHERE s.namespace = :namespace AND substr(s.name, 1, length(:prefix)) = :prefix AND e.fire_us = :at_us AND e.part = 0;
 
 -- name: executions_beside_the_instant
 -- of: burst
 -- expect: = 0
 SELECT count(*) FROM schedule s JOIN execution e ON e.schedule_id = s.schedule_id
-WHERE s.namespace = :namespace AND starts_with(s.name, :prefix) AND NOT (e.shard = s.shard AND e.fire_us = :at_us AND e.part = 0);
+WHERE s.namespace = :namespace AND substr(s.name, 1, length(:prefix)) = :prefix AND NOT (e.shard = s.shard AND e.fire_us = :at_us AND e.part = 0);
 
 -- name: succeeded
 -- of: burst
 -- expect: = :jobs
 SELECT count(*) FROM schedule s JOIN execution e ON e.shard = s.shard AND e.schedule_id = s.schedule_id
-WHERE s.namespace = :namespace AND starts_with(s.name, :prefix) AND e.state = 10;
+WHERE s.namespace = :namespace AND substr(s.name, 1, length(:prefix)) = :prefix AND e.state = 10;
 
 -- name: executions_not_terminal
 -- of: burst enqueue chaos
@@ -56,7 +56,7 @@ SELECT count(*) FROM (
 -- of: burst
 -- expect: = 0
 SELECT count(*) FROM schedule s
-WHERE s.namespace = :namespace AND starts_with(s.name, :prefix)
+WHERE s.namespace = :namespace AND substr(s.name, 1, length(:prefix)) = :prefix
 AND NOT EXISTS (
     SELECT 1 FROM execution e WHERE e.schedule_id = s.schedule_id AND e.shard = s.shard AND e.fire_us = :at_us
 )
@@ -74,14 +74,14 @@ SELECT coalesce(sum(l.fires), 0) FROM ledger l;
 -- of: burst
 -- expect: = 0
 SELECT count(*) FROM schedule s LEFT JOIN cursor c ON c.shard = s.shard AND c.schedule_id = s.schedule_id
-WHERE s.namespace = :namespace AND starts_with(s.name, :prefix)
+WHERE s.namespace = :namespace AND substr(s.name, 1, length(:prefix)) = :prefix
 AND (c.fire_us IS NULL OR c.due_us IS NULL OR c.fire_us <= :at_us OR c.due_us <= :at_us);
 
 -- name: cursors_not_moved_once
 -- of: burst
 -- expect: = 0
 SELECT count(*) FROM schedule s JOIN cursor c ON c.shard = s.shard AND c.schedule_id = s.schedule_id
-WHERE s.namespace = :namespace AND starts_with(s.name, :prefix) AND c.revision <> :revision + 1;
+WHERE s.namespace = :namespace AND substr(s.name, 1, length(:prefix)) = :prefix AND c.revision <> :revision + 1;
 
 -- name: open_entries
 -- of: burst enqueue register chaos steady
@@ -191,13 +191,13 @@ SELECT count(*) FROM (
             AS fired,
         (SELECT coalesce(sum(l.fires), 0) FROM ledger l WHERE l.shard = s.shard AND l.schedule_id = s.schedule_id)
             AS skipped,
-        least(
-            (SELECT min(e.fire_us) FROM execution e WHERE e.shard = s.shard AND e.schedule_id = s.schedule_id),
-            (SELECT coalesce(min(l.first_us), 9000000000000000) FROM ledger l
-                WHERE l.shard = s.shard AND l.schedule_id = s.schedule_id)
+        (SELECT min(one_us) FROM (
+            SELECT e.fire_us AS one_us FROM execution e WHERE e.shard = s.shard AND e.schedule_id = s.schedule_id
+            UNION ALL
+            SELECT l.first_us FROM ledger l WHERE l.shard = s.shard AND l.schedule_id = s.schedule_id) each_fire
         ) AS first_us
     FROM schedule s JOIN cursor c ON c.shard = s.shard AND c.schedule_id = s.schedule_id
-    WHERE s.namespace = :namespace AND starts_with(s.name, :prefix)
+    WHERE s.namespace = :namespace AND substr(s.name, 1, length(:prefix)) = :prefix
 ) one
 WHERE one.first_us IS NULL OR one.first_us >= :start_us + :period_us
 OR (one.next_us - one.first_us) <> (one.fired + one.skipped) * :period_us;
@@ -217,7 +217,7 @@ SELECT count(*) FROM (
     SELECT (SELECT count(*) FROM execution e WHERE e.shard = s.shard AND e.schedule_id = s.schedule_id AND e.part = 0)
         + (SELECT coalesce(sum(l.fires), 0) FROM ledger l WHERE l.shard = s.shard AND l.schedule_id = s.schedule_id)
         AS fires
-    FROM schedule s WHERE s.namespace = :namespace AND starts_with(s.name, :prefix)
+    FROM schedule s WHERE s.namespace = :namespace AND substr(s.name, 1, length(:prefix)) = :prefix
 ) one WHERE one.fires <> :fires_each;
 
 -- name: fires_outside_the_window
