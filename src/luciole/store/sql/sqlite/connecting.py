@@ -23,6 +23,8 @@ _PRAGMAS = (
     f"journal_size_limit = {limits.SQLITE_WAL_KEPT_BYTES}",
 )
 
+_TABLES = (BATCH_TABLE, *STRIDE_TABLES)
+
 
 class Durability(StrEnum):
     """What a commit survives. The end of the process never loses one, whichever is chosen."""
@@ -60,12 +62,10 @@ def connect(
     except sqlite3.Error as problem:
         raise meaning(problem, str(path)) from problem
     try:
-        for pragma in (*_PRAGMAS, f"synchronous = {durability}"):
+        settings = (f"PRAGMA {pragma}" for pragma in (*_PRAGMAS, f"synchronous = {durability}"))
+        for step in (*settings, *(_TABLES if has_table else ())):
             # Who makes or leaves a file's log keeps the others out, and SQLite's own waiting does not cover all of it.
-            _when_free(connection, f"PRAGMA {pragma}", chance=chance, monotonic_us=monotonic_us)
-        if has_table:
-            for table in (BATCH_TABLE, *STRIDE_TABLES):
-                connection.execute(table)
+            _when_free(connection, step, chance=chance, monotonic_us=monotonic_us)
         # A reader hardly ever waits: while another process recovers the log, or leaves the file as its last.
         connection.execute(f"PRAGMA busy_timeout = {limits.SQLITE_BUSY_US // limits.MS_US}")
     except sqlite3.Error as problem:

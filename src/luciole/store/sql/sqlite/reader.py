@@ -23,14 +23,26 @@ class Reader:
         """
         self._connect = connect
         self._path = path
+        self._opening = asyncio.Lock()
         self._thread: ThreadPoolExecutor | None = None
         self._connection: sqlite3.Connection | None = None
 
     async def open(self) -> None:
-        """Open the connection; safe to repeat."""
-        if self._thread is None:
+        """Open the connection; safe to repeat, several callers at once included.
+
+        Raises:
+            StoreUnavailable: the file can't be opened; the reader stays closed.
+        """
+        async with self._opening:
+            if self._thread:
+                return
             self._thread = ThreadPoolExecutor(1, "luciole-sqlite-reader")
-            await self._in_thread(self._reconnect)
+            try:
+                # The thread keeps what it opens: a caller who is cancelled meanwhile leaves nothing open behind.
+                await self._in_thread(self._connected)
+            except BaseException:
+                await self.close()
+                raise
 
     async def close(self) -> None:
         """Finish what is under way, then close; safe to repeat."""
@@ -49,7 +61,7 @@ class Reader:
         return await asyncio.get_running_loop().run_in_executor(self._thread, function, *args)
 
     def _read(self, operation: Operation) -> Any:  # noqa: ANN401 - it returns what the operation returns
-        connection = self._connection or self._reconnect()
+        connection = self._connected()
         try:
             connection.execute("BEGIN")
             result = operation(connection)
@@ -60,9 +72,10 @@ class Reader:
             raise meaning(problem, self._path) from problem
         return result
 
-    def _reconnect(self) -> sqlite3.Connection:
-        self._connection = self._connect()
-        self._connection.execute("PRAGMA query_only = ON")
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = self._connect()
+            self._connection.execute("PRAGMA query_only = ON")
         return self._connection
 
     def _disconnect(self) -> None:

@@ -52,20 +52,27 @@ class Writer:
         self._steps = steps
         self._queue: list[_Waiting] = []
         self.conflicts = 0  #: how often another process held the lock for longer than we wait for it
+        self._opening = asyncio.Lock()
         self._thread: ThreadPoolExecutor | None = None
         self._connection: sqlite3.Connection | None = None
         self._draining: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Open the connection; safe to repeat.
+        """Open the connection; safe to repeat, several callers at once included.
 
         Raises:
-            StoreUnavailable: the file can't be opened.
+            StoreUnavailable: the file can't be opened; the writer stays closed.
         """
-        if self._thread is None:
-            thread = ThreadPoolExecutor(1, "luciole-sqlite-writer")
-            self._connection = await asyncio.get_running_loop().run_in_executor(thread, self._connect)
-            self._thread = thread
+        async with self._opening:
+            if self._thread:
+                return
+            self._thread = ThreadPoolExecutor(1, "luciole-sqlite-writer")
+            try:
+                # The thread keeps what it opens: a caller who is cancelled meanwhile leaves nothing open behind.
+                await asyncio.get_running_loop().run_in_executor(self._thread, self._connected)
+            except BaseException:
+                await self.close()
+                raise
 
     async def close(self) -> None:
         """Let everything queued finish, then close; safe to repeat."""
@@ -99,8 +106,8 @@ class Writer:
         return len(self._queue)
 
     def idle_connection(self) -> sqlite3.Connection | None:
-        """Return the connection while no group is under way, for a look that never blocks."""
-        return None if self._draining else self._connection
+        """Return the connection while the writer is open and no group is under way, for a look that never blocks."""
+        return None if self._draining or self._thread is None else self._connection
 
     async def _drain(self) -> None:
         try:
@@ -136,11 +143,10 @@ class Writer:
         return [Outcome(error=error)] * len(operations)
 
     def _commit_in_thread(self, operations: Sequence[Operation]) -> Sequence[Outcome | None]:
-        if self._connection is None:
-            self._connection = self._connect()
+        connection = self._connected()
         try:
             outcomes = commit_group(
-                self._connection,
+                connection,
                 operations,
                 begin=self._begin,
                 monotonic_us=self._monotonic_us,
@@ -159,6 +165,11 @@ class Writer:
             Outcome(error=meaning(outcome.error, self._path)) if outcome and outcome.error else outcome
             for outcome in outcomes
         ]
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
