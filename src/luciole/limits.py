@@ -165,6 +165,8 @@ CLOCK_SKEW_MAX_US: Final = 5 * MINUTE_US
 #: A move of the store's clock that is reported.
 CLOCK_JUMP_US: Final = 1 * SECOND_US
 CLOCK_SAMPLES: Final = 8
+#: Heartbeats from one question for the store's clock alone to the next: fewer than the samples, so that one counts.
+CLOCK_ASK_BEATS: Final = 4
 
 TELEMETRY_WINDOW_US: Final = 10 * SECOND_US
 

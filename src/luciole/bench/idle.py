@@ -102,11 +102,16 @@ def _cpu(pids: dict[str, int]) -> dict[str, int]:
     return {name: tree_cpu_us(pid) for name, pid in pids.items()}
 
 
+def _all_statements(work: Work) -> int | None:
+    """Return how many statements there were, those that begin and end transactions included."""
+    return None if work.statements is None or work.control is None else work.statements + work.control
+
+
 def _rates(before: Work, after: Work, took_us: int) -> dict[str, float]:
     """Return what the server counted a second, without the one question that reads the counters."""
     found = {}
     for name, one, other in (
-        ("queries", before.statements, after.statements),
+        ("queries", _all_statements(before), _all_statements(after)),
         ("commits", before.commits, after.commits),
     ):
         if one is not None and other is not None:

@@ -12,11 +12,11 @@ from luciole.runtime.extras import require
 _PAGE_BYTES = 8_192
 
 
-#: Without the bench's own questions to the counters, and without transaction control: commits are counted apart.
+#: Without the bench's own questions to the counters.
 _STATEMENTS = """
-SELECT query, sum(calls)::bigint FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid
+SELECT query, sum(calls)::bigint, query ~* '^ *(begin|commit|rollback|start transaction)' AS control
+FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid
 WHERE d.datname = current_database() AND query !~ 'pg_stat_'
-AND query !~* '^ *(begin|commit|rollback|start transaction)'
 GROUP BY query
 """
 
@@ -29,7 +29,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
     commits: int | None = None
     statements: int | None = None  #: without those that begin and end transactions
-    by_text: dict[str, int] = {}  #: calls of each statement
+    control: int | None = None  #: those that begin and end transactions
+    by_text: dict[str, int] = {}  #: calls of each statement, without those
     log_position: int | None = None  #: bytes of write-ahead log since ever
     images: int | None = None  #: full-page images
 
@@ -49,17 +50,18 @@ async def read_work(place: Place) -> Work:
         import asyncpg  # noqa: PLC0415 - an extra, needed here only
     connection = await connect_postgres(place)
     try:
-        by_text: dict[str, int] | None = None
+        rows: list[tuple[str, int, bool]] | None = None
         with suppress(asyncpg.PostgresError):
-            by_text = dict(await connection.fetch(_STATEMENTS))
+            rows = [tuple(row) for row in await connection.fetch(_STATEMENTS)]
         row = await connection.fetchrow(
             "SELECT xact_commit, pg_current_wal_insert_lsn() - '0/0'::pg_lsn AS position, "
             "(SELECT wal_fpi FROM pg_stat_wal) AS images FROM pg_stat_database WHERE datname = current_database()"
         )
         return Work(
             commits=row["xact_commit"],
-            statements=None if by_text is None else sum(by_text.values()),
-            by_text=by_text or {},
+            statements=None if rows is None else sum(calls for _, calls, control in rows if not control),
+            control=None if rows is None else sum(calls for _, calls, control in rows if control),
+            by_text={text: calls for text, calls, control in rows or () if not control},
             log_position=int(row["position"]),
             images=row["images"],
         )

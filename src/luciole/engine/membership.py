@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from luciole import limits
 from luciole.model.lease import Cluster, NodeInfo
 from luciole.runtime.clock import Clock
 from luciole.runtime.store_clock import StoreClock
@@ -27,6 +28,7 @@ class Membership:
     fit: Callable[[], bool]  #: whether this node's loops make progress: one that is stuck must not look alive
     heard: Callable[[], None]  #: told after each heartbeat
     cluster: Cluster | None = None
+    _beats: int = 0
 
     async def start(self) -> None:
         """Beat once, and check what must hold before anything runs.
@@ -51,7 +53,8 @@ class Membership:
     async def _ask_time(self) -> None:
         """Take a sample of the store's clock that no commit has aged.
 
-        What a heartbeat brings is as old as its commit took; by so much every enqueue would start late.
+        What a heartbeat brings is as old as its commit took; by so much every enqueue would start late. One such
+        sample is always among the latest few that count.
         """
         sent_us = self.clock.monotonic_us()
         store_us = await self.store.now_us()
@@ -66,7 +69,9 @@ class Membership:
         sent_us = self.clock.monotonic_us()
         cluster = await self.telemetry.timed("beat", self.store.beat(info, node_ttl_us=self.node_ttl_us))
         self.store_clock.observe(cluster.now_us, sent_us=sent_us, received_us=self.clock.monotonic_us())
-        await self._ask_time()
+        if self._beats % limits.CLOCK_ASK_BEATS == 0:
+            await self._ask_time()
+        self._beats += 1
         known = frozenset(node.node_id for node in self.cluster.nodes) if self.cluster else frozenset()
         alive = frozenset(node.node_id for node in cluster.nodes)
         if alive != known:

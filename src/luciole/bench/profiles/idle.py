@@ -22,7 +22,12 @@ IDLE = Profile(
         MetricSpec(name="node_share", unit="cores", direction="lower", text="the node (on SQLite: the whole app)"),
         MetricSpec(name="executor_share", unit="cores", direction="lower", text="the executor"),
         MetricSpec(name="server_share", unit="cores", direction="lower", text="the database server"),
-        MetricSpec(name="queries", unit="statements/s", direction="lower", text="as the server counts them"),
+        MetricSpec(
+            name="queries",
+            unit="statements/s",
+            direction="lower",
+            text="as the server counts them, those that begin and end transactions included",
+        ),
         MetricSpec(name="commits", unit="commits/s", direction="lower", text="as the server counts them"),
     ),
     invariants=(),

@@ -9,7 +9,7 @@ from luciole.model.lease import Cluster, Lease, LeaseState, NodeInfo
 from luciole.store.bounds import check_batch, check_shards
 from luciole.store.sql.dialect import Lane, Role
 from luciole.store.sql.migrate import check_lease_rows
-from luciole.store.sql.script import Query, Script
+from luciole.store.sql.script import Query, Row, Script
 
 #: A node unseen for this many times its time to live is deleted.
 _FORGET_FACTOR = 10
@@ -65,29 +65,36 @@ def _lease_rows(leases: Sequence[Lease]) -> list[tuple[Shard, NodeId, int]]:
 
 
 def _now_us() -> Script[Instant]:
-    rows = yield Query("clock")
+    rows = yield Query("clock", alone=True)
     return int(rows[0][0])
 
 
 def _cluster(node_ttl_us: int, shards: int) -> Script[Cluster]:
-    nodes = yield Query("alive_nodes", {"node_ttl_us": node_ttl_us})
-    leases = yield Query("all_leases")
+    rows = yield Query("cluster", {"node_ttl_us": node_ttl_us}, alone=True)
+    return _cluster_of(rows, shards)
+
+
+def _cluster_of(rows: Sequence[Row], shards: int) -> Cluster:
+    """Return what `beat` and `cluster` answer: leases in the first five columns, or else a node in the others."""
+    leases = sorted(tuple(row[:5]) for row in rows if row[0] is not None)
     check_lease_rows(len(leases), shards)
     return Cluster(
         now_us=leases[0][4],
         nodes=tuple(
             NodeInfo(
-                node_id=row[0],
-                host=row[1],
-                pid=row[2],
-                address=row[3],
-                version=row[4],
-                tzdata=row[5],
-                started_us=row[6],
-                seen_us=row[7],
-                telemetry=row[8],
+                node_id=node_id,
+                host=host,
+                pid=pid,
+                address=address,
+                version=version,
+                tzdata=tzdata,
+                started_us=started_us,
+                seen_us=seen_us,
+                telemetry=telemetry,
             )
-            for row in nodes
+            for node_id, host, pid, address, version, tzdata, started_us, seen_us, telemetry in sorted(
+                tuple(row[5:]) for row in rows if row[0] is None
+            )
         ),
         leases=tuple(
             LeaseState(shard=shard, holder=holder, fence=fence, expires_us=expires_us)
@@ -97,7 +104,7 @@ def _cluster(node_ttl_us: int, shards: int) -> Script[Cluster]:
 
 
 def _beat(node: NodeInfo, node_ttl_us: int, shards: int) -> Script[Cluster]:
-    yield Query(
+    rows = yield Query(
         "beat",
         {
             "node_id": node.node_id,
@@ -108,10 +115,12 @@ def _beat(node: NodeInfo, node_ttl_us: int, shards: int) -> Script[Cluster]:
             "tzdata": node.tzdata,
             "started_us": node.started_us,
             "telemetry": node.telemetry,
+            "node_ttl_us": node_ttl_us,
+            "forget_after_us": _FORGET_FACTOR * node_ttl_us,
         },
+        alone=True,
     )
-    yield Query("forget_nodes", {"forget_after_us": _FORGET_FACTOR * node_ttl_us})
-    return (yield from _cluster(node_ttl_us, shards))
+    return _cluster_of(rows, shards)
 
 
 def _leave(node_id: NodeId) -> Script[None]:
@@ -130,7 +139,7 @@ def _acquire(node_id: NodeId, shards: Sequence[Shard], ttl_us: int) -> Script[tu
 def _renew(leases: Sequence[Lease], ttl_us: int) -> Script[tuple[Lease, ...]]:
     # I3: an expired lease is never renewed, only taken anew with a new fence.
     holders = {lease.shard: lease.holder for lease in leases}
-    renewed = yield Query("renew_leases", {"ttl_us": ttl_us}, _lease_rows(leases))
+    renewed = yield Query("renew_leases", {"ttl_us": ttl_us}, _lease_rows(leases), alone=True)
     return tuple(
         Lease(shard=shard, holder=holders[shard], fence=fence, expires_us=expires_us)
         for shard, fence, expires_us in sorted(map(tuple, renewed))

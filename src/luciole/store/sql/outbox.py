@@ -69,10 +69,13 @@ class SqlOutbox(Role):
 def ready_entries(shards: Sequence[Shard], before_us: Instant, limit: int) -> Script[ReadyBatch]:
     """Return ready entries and cancels; see `OutboxStore.ready_entries`."""
     binds = {"before_us": before_us}
-    heads = yield Query("ready_heads", binds, [(shard, priority) for shard in shards for priority in _PRIORITIES])
+    # What changes between these questions is found by the next poll: an idle one asks the first only.
+    probes = [(shard, priority) for shard in shards for priority in _PRIORITIES]
+    heads = yield Query("ready_heads", binds, probes, alone=True)
     due = [(row[0], row[1]) for row in heads if row[2] is not None and row[2] <= before_us]
     rows = yield Query("ready_entries", {**binds, "limit": limit}, due)
-    cancels = yield Query("cancelled_entries", {"limit": limit}, [(shard,) for shard in shards])
+    cancelled = sorted({row[0] for row in heads if row[4]})
+    cancels = yield Query("cancelled_entries", {"limit": limit}, [(shard,) for shard in cancelled])
     room = dict.fromkeys(shards, limit)
     entries = []
     for row in rows:

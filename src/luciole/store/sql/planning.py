@@ -1,7 +1,7 @@
 """Due cursors in, executions and entries out, over SQL."""
 
 from collections.abc import Sequence
-from itertools import groupby, islice
+from itertools import groupby
 from operator import itemgetter
 
 from luciole import limits
@@ -75,7 +75,8 @@ def due_cursors(shards: Sequence[Shard], before_us: Instant, limit: int) -> Scri
     share = max(1, limit // max(1, len(shards)))
     binds = {"before_us": before_us}
     # One more than the share says whether there is more, and when that is due.
-    found = yield Query("due_cursors", binds, [(shard, share + 1) for shard in shards])
+    # What moves between the questions only makes the next pass come sooner or later: an idle planner asks the first.
+    found = yield Query("due_cursors", binds, [(shard, share + 1) for shard in shards], alone=True)
     chosen: list[Row] = []
     full: dict[Shard, int] = {}
     cut: list[Instant] = []  #: when the first of those is due that are left out
@@ -92,12 +93,8 @@ def due_cursors(shards: Sequence[Shard], before_us: Instant, limit: int) -> Scri
     room = limit - len(chosen)
     if full and room >= len(shards):  # A smaller rest is not worth a second look.
         more = yield Query("due_cursors", binds, [(shard, taken + room + 1) for shard, taken in full.items()])
-        rest = [
-            row
-            for shard, group in groupby(more, key=itemgetter(0))
-            for row in islice(group, full[shard], None)
-            if row[4] <= before_us
-        ]
+        known = {(row[0], row[1]) for row in chosen}
+        rest = [row for row in more if row[4] <= before_us and (row[0], row[1]) not in known]
         rest.sort(key=lambda row: (row[4], row[1]))
         chosen = sorted(chosen + rest[:room], key=lambda row: (row[0], row[4], row[1]))
         cut = [row[4] for row in rest[room:]]
@@ -107,12 +104,12 @@ def due_cursors(shards: Sequence[Shard], before_us: Instant, limit: int) -> Scri
 
 
 def _load_triggers(ids: Sequence[TriggerId]) -> Script[dict[TriggerId, str]]:
-    rows = yield Query("load_triggers", rows=[(number,) for number in sorted(set(ids))])
+    rows = yield Query("load_triggers", rows=[(number,) for number in sorted(set(ids))], alone=True)
     return {row[0]: row[1] for row in rows}
 
 
 def _load_jobs(ids: Sequence[JobId]) -> Script[dict[JobId, JobVersion]]:
-    rows = yield Query("load_jobs", rows=[(number,) for number in sorted(set(ids))])
+    rows = yield Query("load_jobs", rows=[(number,) for number in sorted(set(ids))], alone=True)
     versions = {}
     for job_id, *texts in rows:
         try:

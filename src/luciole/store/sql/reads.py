@@ -245,7 +245,7 @@ def _list_jobs(namespace: str | None, limit: int) -> Script[tuple[JobView, ...]]
 
 def _backlog(shards: int) -> Script[Backlog]:
     most = {"most": COUNT_MAX}
-    due = yield Query("count_due_cursors", most, [(shard,) for shard in range(shards)])
+    due = yield Query("count_due_cursors", most, [(shard,) for shard in range(shards)], alone=True)
     heads = [(shard, priority) for shard in range(shards) for priority in _PRIORITIES]
     ready = yield Query("count_ready_entries", most, heads)
     entries = yield Query("count_open_entries", most)

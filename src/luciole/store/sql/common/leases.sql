@@ -3,21 +3,28 @@
 -- name: clock
 SELECT {now_us};
 
+-- Says that a node is alive, forgets those that were not for long, and answers as `cluster` does.
 -- name: beat
 INSERT INTO node (node_id, host, pid, address, version, tzdata, started_us, seen_us, telemetry)
 VALUES (:node_id, :host, :pid, :address, :version, :tzdata, :started_us, {now_us}, :telemetry)
 ON CONFLICT (node_id) DO UPDATE
 SET address = excluded.address, seen_us = excluded.seen_us, telemetry = excluded.telemetry;
-
--- name: forget_nodes
 DELETE FROM node WHERE seen_us <= {now_us} - :forget_after_us;
+SELECT shard, holder, fence, expires_us, {now_us},
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM lease
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, node_id, host, pid, address, version, tzdata, started_us, seen_us, telemetry
+FROM node WHERE seen_us > {now_us} - :node_ttl_us;
 
--- name: alive_nodes
-SELECT node_id, host, pid, address, version, tzdata, started_us, seen_us, telemetry
-FROM node WHERE seen_us > {now_us} - :node_ttl_us ORDER BY node_id;
-
--- name: all_leases
-SELECT shard, holder, fence, expires_us, {now_us} FROM lease ORDER BY shard;
+-- Every lease, then everybody alive: one question for two tables.
+-- name: cluster
+SELECT shard, holder, fence, expires_us, {now_us},
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM lease
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, node_id, host, pid, address, version, tzdata, started_us, seen_us, telemetry
+FROM node WHERE seen_us > {now_us} - :node_ttl_us;
 
 -- name: leave
 DELETE FROM node WHERE node_id = :node_id;

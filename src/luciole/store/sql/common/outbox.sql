@@ -1,12 +1,14 @@
 -- Open entries: found, delivered, settled.
 
--- The first due time of every priority of a shard, and the first one after the horizon: where to look for ready entries.
+-- The first due time of every priority of a shard, the first one after the horizon, and whether the end of something was
+-- asked for: where to look for ready entries and for cancels.
 -- name: ready_heads
 -- rows: shard int, priority int
 SELECT batch.shard, batch.priority,
     (SELECT min(due_us) FROM entry WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND state = 1),
     (SELECT min(due_us) FROM entry WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND state = 1
-        AND due_us > :before_us)
+        AND due_us > :before_us),
+    EXISTS (SELECT 1 FROM entry WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND cancel)
 FROM {rows};
 
 -- name: ready_entries

@@ -16,6 +16,28 @@ CREATE TABLE IF NOT EXISTS migration (
 );
 CREATE TABLE IF NOT EXISTS meta (key text PRIMARY KEY, value text NOT NULL);
 
+-- name: beat
+-- why: one statement, so one round trip and no transaction beside its own. It does not see the row that it writes, which
+-- therefore answers by itself
+WITH mine AS (
+    INSERT INTO node (node_id, host, pid, address, version, tzdata, started_us, seen_us, telemetry)
+    VALUES (:node_id, :host, :pid, :address, :version, :tzdata, :started_us, {now_us}, :telemetry)
+    ON CONFLICT (node_id) DO UPDATE
+    SET address = excluded.address, seen_us = excluded.seen_us, telemetry = excluded.telemetry
+    RETURNING node_id, host, pid, address, version, tzdata, started_us, seen_us, telemetry
+), gone AS (
+    DELETE FROM node WHERE seen_us <= {now_us} - :forget_after_us AND node_id <> :node_id
+)
+SELECT shard, holder, fence, expires_us, {now_us},
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM lease
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, node_id, host, pid, address, version, tzdata, started_us, seen_us, telemetry
+FROM mine
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, node_id, host, pid, address, version, tzdata, started_us, seen_us, telemetry
+FROM node WHERE seen_us > {now_us} - :node_ttl_us AND node_id <> :node_id;
+
 -- name: check_fences
 -- rows: shard int, holder text, fence bigint
 -- why: plans of one shard share the lock of its lease, and renewals never wait for it; a take-over does
@@ -166,12 +188,13 @@ SELECT found.schedule_id, found.fire_us FROM {rows}, LATERAL (
 
 -- name: ready_heads
 -- rows: shard int, priority int
--- why: one statement for all shards and priorities
+-- why: one statement for all shards and priorities; and no EXISTS, which would be planned to hash all that is cancelled
 SELECT batch.shard, batch.priority,
     (SELECT min(due_us) FROM entry
         WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND state = 1),
     (SELECT min(due_us) FROM entry
-        WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND state = 1 AND due_us > :before_us)
+        WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND state = 1 AND due_us > :before_us),
+    (SELECT cancel FROM entry WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND cancel LIMIT 1)
 FROM {rows};
 
 -- name: ready_entries

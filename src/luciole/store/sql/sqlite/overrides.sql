@@ -4,6 +4,19 @@
 -- why: it has no information_schema
 SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'migration';
 
+-- name: ready_heads
+-- rows: shard int, priority int
+-- why: same as with the next one
+SELECT batch.shard, batch.priority,
+    (SELECT min(due_us) FROM entry WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND state = 1),
+    (SELECT min(due_us) FROM entry WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND state = 1
+        AND due_us > :before_us),
+    EXISTS (
+        SELECT 1 FROM entry INDEXED BY entry_cancel
+        WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND cancel
+    )
+FROM {rows};
+
 -- name: cancelled_entries
 -- each: shard int
 -- why: without statistics its planner would rather read all open entries, in order, than sort the few of the index
