@@ -35,5 +35,6 @@ async def test_an_idle_node_asks_less_than_seven_questions_a_second() -> None:
     calls = Counter(stores[0].calls)
     await cluster.stop()
     assert calls["beat"] >= MINUTE_S - 1
-    assert calls["ready_entries"] + calls["due_cursors"] >= 4 * MINUTE_S - 4  # A lost wake-up is noticed in half a second.
+    # A lost wake-up is noticed in half a second.
+    assert calls["ready_entries"] + calls["due_cursors"] >= 4 * MINUTE_S - 4
     assert sum(count * STATEMENTS.get(name, 1) for name, count in calls.items()) < 7 * MINUTE_S

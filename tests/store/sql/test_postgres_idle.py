@@ -14,7 +14,6 @@ from luciole.testing.contract.steps import lease_all, scheduled
 from luciole.testing.factories import NODE_A, a_node
 from tests.store.postgres_harness import PostgresHarness
 
-
 Verb = Callable[[Store, Sequence[Lease]], Awaitable[object]]
 
 

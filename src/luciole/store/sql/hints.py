@@ -17,6 +17,11 @@ class Hints:
         self._kept: set[Shard] | None = None
         self._waiting: dict[asyncio.Event, set[Shard]] = {}
 
+    @property
+    def waited_for(self) -> bool:
+        """Whether anybody waits at this moment."""
+        return bool(self._waiting)
+
     def tell(self, shards: frozenset[Shard]) -> None:
         """Wake everybody; an empty set says that anything may have changed."""
         if not self._waiting:

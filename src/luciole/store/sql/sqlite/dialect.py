@@ -1,5 +1,6 @@
 """SQLite as a dialect: one file, one writer for each process, readers beside it."""
 
+import asyncio
 import sqlite3
 from collections.abc import Callable
 from functools import cache, partial
@@ -79,6 +80,7 @@ class SqliteDialect:
         self._clock = clock
         self._hints = Hints(clock)
         self._seen_version: int | None = None
+        self._looking: asyncio.Task[None] | None = None
         self._migrations, self._prepared = _prepare()
         waiting: _Waiting = {"chance": chance, "monotonic_us": clock.monotonic_us}
         open_file = partial(connect, self._path, durability, **waiting)
@@ -126,6 +128,9 @@ class SqliteDialect:
 
     async def close(self) -> None:
         """Let what is queued finish, then close; safe to repeat."""
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
         await self._pages.close()
         await self._reader.close()
         await self._writer.close()
@@ -161,15 +166,9 @@ class SqliteDialect:
 
     async def wait_hint(self, timeout_us: int) -> frozenset[Shard]:
         """Wait for a hint of this process, or for a commit of another one."""
-        until_us = self._clock.monotonic_us() + timeout_us
-        while (left_us := until_us - self._clock.monotonic_us()) > 0:
-            heard = await self._hints.wait(min(left_us, limits.SQLITE_POLL_US))
-            if heard is not None:
-                return heard
-            if self._changed_elsewhere():
-                self._hints.wake()  # For the others who wait here.
-                break
-        return frozenset()
+        if self._looking is None:
+            self._looking = asyncio.get_running_loop().create_task(self._look(), name="luciole-sqlite-look")
+        return await self._hints.wait(timeout_us) or frozenset()
 
     def inside(self, kind: str) -> Any:  # noqa: ANN401 - each kind of connection has a runner of its own type
         """Return what runs a script in a user's own transaction on this file."""
@@ -178,6 +177,20 @@ class SqliteDialect:
     async def worries(self) -> tuple[Worry, ...]:
         """Nothing: a file has no life of its own."""
         return ()
+
+    async def _look(self) -> None:
+        """Wake those who wait here when another process has committed; ends when nobody waits any more.
+
+        One task for all of them that only sleeps: a bounded wait for each look would cost three times as much.
+        """
+        try:
+            while self._hints.waited_for:
+                await self._clock.sleep(limits.SQLITE_POLL_US)
+                # Who comes back to wait looks again: a change that is seen while nobody waits would be forgotten.
+                if self._hints.waited_for and self._changed_elsewhere():
+                    self._hints.wake()
+        finally:
+            self._looking = None
 
     def _changed_elsewhere(self) -> bool:
         """Whether another connection has committed since the last look; cheap, and reads no page."""
