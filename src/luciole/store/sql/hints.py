@@ -17,9 +17,8 @@ class Hints:
         self._kept: set[Shard] | None = None
         self._waiting: dict[asyncio.Event, set[Shard]] = {}
 
-    @property
     def waited_for(self) -> bool:
-        """Whether anybody waits at this moment."""
+        """Return whether anybody waits at this moment."""
         return bool(self._waiting)
 
     def tell(self, shards: frozenset[Shard]) -> None:

@@ -184,10 +184,10 @@ class SqliteDialect:
         One task for all of them that only sleeps: a bounded wait for each look would cost three times as much.
         """
         try:
-            while self._hints.waited_for:
+            while self._hints.waited_for():
                 await self._clock.sleep(limits.SQLITE_POLL_US)
                 # Who comes back to wait looks again: a change that is seen while nobody waits would be forgotten.
-                if self._hints.waited_for and self._changed_elsewhere():
+                if self._hints.waited_for() and self._changed_elsewhere():
                     self._hints.wake()
         finally:
             self._looking = None
