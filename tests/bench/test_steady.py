@@ -14,11 +14,11 @@ from luciole.bench.result import read_result
 from luciole.bench.steady.judge import ON_TIME_US, Punctuality, punctuality, unmet
 from luciole.bench.steady.ledger import START, Reconciliation, Row, Start, ledger_path, read_executions, read_starts
 from luciole.bench.steady.sampler import Sample, resources
-from luciole.bench.steady.spec import Handler, SteadySpec, read_handler, triggers
+from luciole.bench.steady.spec import Handler, SteadySpec, read_handler, still_trigger, triggers
 from luciole.bench.stores import open_fresh
 from luciole.bench.verdict import Usage
 from luciole.limits import SECOND_US
-from luciole.model.instant import from_datetime, to_datetime
+from luciole.model.trigger import Trigger
 from tests.bench.test_cli import call
 
 AT_US = 1_800_000_000 * SECOND_US
@@ -84,30 +84,28 @@ def test_parameters_that_contradict_each_other_are_refused(wrong: dict[str, int 
         spec.check()
 
 
+def fires_of(trigger: Trigger) -> list[int]:
+    fires = []
+    at_us = trigger.next_us(AT_US - 1)
+    while at_us is not None:
+        fires.append(at_us)
+        at_us = trigger.next_us(at_us)
+    return fires
+
+
 def test_every_schedule_fires_once_a_period_and_not_outside_the_window() -> None:
-    found = list(triggers(SPEC, AT_US))
-    end_us = AT_US + 180 * SECOND_US
-    fires = [[] for _ in found]  # type: list[list[int]]
-    for mine, (inside, trigger) in zip(fires, found, strict=True):
-        assert inside
-        at = trigger.next(to_datetime(AT_US - 1))
-        while at is not None:
-            mine.append(from_datetime(at))
-            at = trigger.next(at)
+    fires = [fires_of(trigger) for trigger in triggers(SPEC, AT_US)]
     assert all(len(mine) == SPEC.fires_each for mine in fires)
-    assert all(AT_US <= fire_us < end_us for mine in fires for fire_us in mine)
-    assert len({mine[0] for mine in fires}) == SPEC.schedules
+    assert all(AT_US <= fire_us < AT_US + 180 * SECOND_US for mine in fires for fire_us in mine)
+    assert len({mine[0] for mine in fires}) == SPEC.schedules == SPEC.firing
 
 
 def test_of_a_window_shorter_than_a_period_only_a_part_fires() -> None:
     spec = SteadySpec(schedules=600, duration_s=6)
-    inside = [trigger for fires, trigger in triggers(spec, AT_US) if fires]
-    still = [trigger for fires, trigger in triggers(spec, AT_US) if not fires]
-    assert (len(inside), spec.fires_each, spec.rate) == (spec.firing, 1, 10.0)
-    assert len(inside) == 60
-    assert all(trigger.next(to_datetime(AT_US + 3_600 * SECOND_US)) is None for trigger in inside)
-    assert all(trigger.next_us(AT_US + 3_600 * SECOND_US) is not None for trigger in still)
-    assert all((trigger.next_us(AT_US) or 0) > AT_US + 3_600 * SECOND_US for trigger in still)
+    fires = [fires_of(trigger) for trigger in triggers(spec, AT_US)]
+    assert (len(fires), spec.fires_each, spec.rate) == (spec.firing, 1, 10.0)
+    assert [len(mine) for mine in fires] == [1] * 60
+    assert (still_trigger(spec, AT_US).next_us(AT_US) or 0) > AT_US + 3_600 * SECOND_US
 
 
 def started(*lags_us: int) -> Punctuality:

@@ -3,6 +3,7 @@
 import click
 
 from luciole.bench.cli.burst import burst
+from luciole.bench.cli.capacity import capacity
 from luciole.bench.cli.chaos import chaos
 from luciole.bench.cli.compare import compare
 from luciole.bench.cli.doctor import doctor_command
@@ -43,5 +44,5 @@ def run() -> None:
 
 for command in (burst, register, pickup, idle, steady, chaos, micro):
     run.add_command(command)
-for command in (probe, report_command, doctor_command, compare):
+for command in (capacity, probe, report_command, doctor_command, compare):
     bench.add_command(command)

@@ -18,7 +18,6 @@ def load_options(command: Any) -> Any:  # noqa: ANN401 - a decorator of a click 
     """Add the options that say what fires and on what it runs."""
     for option in reversed(
         (
-            click.option("--schedules", type=click.IntRange(1, 2_000_000), help="How many."),
             click.option("--period-s", type=click.IntRange(1, 86_400), help="Of each, in seconds."),
             click.option(
                 "--handler",
@@ -45,6 +44,7 @@ def load_options(command: Any) -> Any:  # noqa: ANN401 - a decorator of a click 
 
 @click.command(help=STEADY.question)
 @shared
+@click.option("--schedules", type=click.IntRange(1, 2_000_000), help="How many.")
 @load_options
 @click.option(
     "--phase",

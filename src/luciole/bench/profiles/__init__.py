@@ -1,6 +1,7 @@
 """The profiles as data: each asks one question and draws the border of its figures."""
 
 from luciole.bench.profiles.burst import BURST
+from luciole.bench.profiles.capacity import CAPACITY_STEADY
 from luciole.bench.profiles.chaos import CHAOS
 from luciole.bench.profiles.idle import IDLE
 from luciole.bench.profiles.micro import MICRO
@@ -13,7 +14,7 @@ from luciole.bench.verdict import Usage
 
 __all__ = ["PROFILES", "SIZES", "Profile", "Size", "find_profile"]
 
-_ALL = (BURST, REGISTER, PICKUP, IDLE, STEADY, CHAOS, MICRO, SQL_CEILING)
+_ALL = (BURST, REGISTER, PICKUP, IDLE, STEADY, CAPACITY_STEADY, CHAOS, MICRO, SQL_CEILING)
 
 PROFILES: dict[str, Profile] = {profile.name: profile for profile in _ALL}
 

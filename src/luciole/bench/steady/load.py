@@ -1,6 +1,7 @@
 """The schedules of a steady load: declared as an app declares its own, before the window begins."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
+from itertools import islice, repeat
 
 from luciole import limits
 from luciole.bench.steady import subject
@@ -9,6 +10,7 @@ from luciole.bench.verdict import InvalidRun
 from luciole.model.instant import Instant
 from luciole.model.job import JobSpec
 from luciole.model.schedule import Policy
+from luciole.model.trigger import Trigger
 from luciole.runtime.clock import Clock
 from luciole.service.schedules import Declaration, declare
 from luciole.store.spi import Store
@@ -24,7 +26,7 @@ _CHUNK = 10_000
 _PROBE = 2_000
 
 #: What the estimate may be wrong by, and what comes after registration: statistics and a checkpoint.
-_MARGIN = 1.5
+_MARGIN = 2
 _MARGIN_US = 5 * limits.SECOND_US
 
 
@@ -39,32 +41,30 @@ def job_of(handler: Handler) -> JobSpec:
 async def register(store: Store, spec: SteadySpec, job: JobSpec, clock: Clock) -> Instant:
     """Register the load; return the first fire time of all, which is still to come.
 
+    What does not fire inside the window comes first: how long that takes says when the window may begin.
+
     Raises:
         InvalidRun: registration took until then, so that the first fires were late by themselves.
     """
+    firing = spec.firing
     begun_us = clock.monotonic_us()
     still = still_trigger(spec, await store.now_us())
-    probe = [Declaration(name=f"{STILL_PREFIX}probe-{n}", job=job, trigger=still) for n in range(_PROBE)]
-    await declare(store, probe, namespace=subject.NAMESPACE, owner="probe")
+    waiting = max(_PROBE, spec.schedules - firing)
+    await _declare(store, job, repeat(still, waiting), STILL_PREFIX)
     took_us = clock.monotonic_us() - begun_us
-    now_us = await store.now_us()
-    wanted_us = now_us + round(spec.schedules / _PROBE * took_us * _MARGIN) + _MARGIN_US
+    wanted_us = await store.now_us() + round(firing / waiting * took_us * _MARGIN) + _MARGIN_US
     start_us = -(-wanted_us // limits.SECOND_US) * limits.SECOND_US
-    for number, chunk in enumerate(_chunks(spec, job, start_us)):
-        await declare(store, chunk, namespace=subject.NAMESPACE, owner=f"chunk-{number}")
+    await _declare(store, job, triggers(spec, start_us), PREFIX)
     if await store.now_us() > start_us:
         raise InvalidRun("the load was not registered when it should have begun; is something else running?")
     return start_us
 
 
-def _chunks(spec: SteadySpec, job: JobSpec, start_us: Instant) -> Iterator[Sequence[Declaration]]:
-    chunk: list[Declaration] = []
+async def _declare(store: Store, job: JobSpec, each: Iterable[Trigger], prefix: str) -> None:
     policy = Policy()
-    for number, (fires, trigger) in enumerate(triggers(spec, start_us)):
-        name = f"{PREFIX if fires else STILL_PREFIX}{number:07d}"
-        chunk.append(Declaration(name=name, job=job, trigger=trigger, policy=policy))
-        if len(chunk) == _CHUNK:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
+    numbered = enumerate(each)
+    while chunk := [
+        Declaration(name=f"{prefix}{number:07d}", job=job, trigger=trigger, policy=policy)
+        for number, trigger in islice(numbered, _CHUNK)
+    ]:
+        await declare(store, chunk, namespace=subject.NAMESPACE, owner=chunk[0].name)

@@ -1,7 +1,7 @@
 """The steady profile as a run: registered, fired for a window, drained, reconciled, judged."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,9 +16,10 @@ from luciole.bench.steady import load, subject
 from luciole.bench.steady.judge import punctuality, unmet
 from luciole.bench.steady.ledger import Reconciliation, read_executions, read_starts
 from luciole.bench.steady.rig import Rig, Size
-from luciole.bench.steady.sampler import Sample, Sampler, resources
+from luciole.bench.steady.sampler import SHORT_LOOKS, Sample, Sampler, resources
 from luciole.bench.steady.spec import NODES_PROVEN, SteadySpec, read_handler
 from luciole.bench.stores import open_fresh
+from luciole.bench.verdict import InvalidRun
 from luciole.bench.work import Work, prepare_counting, quiesce, read_log, read_work, statements_between
 from luciole.model.instant import Instant
 from luciole.runtime.clock import Clock
@@ -134,6 +135,8 @@ class SteadyRepeat:
     async def _window(self, rig: Rig, start_us: Instant, *, gives_up: bool) -> Window:
         spec = self._spec
         window = Window(start_us=start_us, end_us=start_us + spec.duration_s * limits.SECOND_US)
+        if self._clock.now_us() > start_us:
+            raise InvalidRun("the store had not come to rest when the window should have begun")
         await rig.sleep_until(start_us - limits.SECOND_US)
         window.before = await read_work(self._place)
         stolen = cpu_clock()
@@ -219,6 +222,7 @@ class SteadyRepeat:
             "rate": spec.rate,
             "nodes": sum(name.startswith("node") for name in rig.pids),
             "executors": sum(name.startswith("executor") for name in rig.pids),
+            "busiest": _busiest(window.samples),
             "statements": statements_between(window.before, window.after),
             "samples": [msgspec.to_builtins(sample) for sample in window.samples],
         }
@@ -245,3 +249,11 @@ class SteadyRepeat:
         if window.log_bytes is not None:
             costs["wal_bytes_per_execution"] = window.log_bytes / fires
         return costs
+
+
+def _busiest(samples: Sequence[Sample]) -> dict[str, float]:
+    """Return how much of a core each process used over a window."""
+    if len(samples) <= SHORT_LOOKS:
+        return {}
+    first, last = samples[0], samples[-1]
+    return {name: (last.cpu_us[name] - first.cpu_us[name]) / (last.at_us - first.at_us) for name in first.cpu_us}

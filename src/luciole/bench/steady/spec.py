@@ -98,18 +98,24 @@ def read_handler(text: str) -> Handler:
     return Handler(kind=matched[1], duration_ms=int(matched[2]))  # type: ignore[arg-type] # as the expression says
 
 
-def triggers(spec: SteadySpec, start_us: Instant) -> Iterator[tuple[bool, Trigger]]:
-    """Yield, for each schedule, whether it fires inside the window, and its trigger.
+def triggers(spec: SteadySpec, start_us: Instant) -> Iterator[Trigger]:
+    """Yield the trigger of each schedule that fires inside the window.
 
     Args:
         spec: the load.
         start_us: the first fire time of all.
     """
-    made: dict[int, tuple[bool, Trigger]] = {}
+    window_us = spec.duration_s * limits.SECOND_US
+    period = timedelta(seconds=spec.period_s)
+    end = to_datetime(start_us + window_us - 1)
+    made: dict[int, Trigger] = {}
     for number in range(spec.schedules):
         phase_us = spec.phase_us(number)
+        if phase_us >= window_us:
+            return  # Phases grow with the number.
         if phase_us not in made:
-            made[phase_us] = _trigger(spec, start_us, phase_us)
+            first = to_datetime(start_us + phase_us)
+            made[phase_us] = every(period, anchor=first, start=first, end=end)
         yield made[phase_us]
 
 
@@ -117,11 +123,3 @@ def still_trigger(spec: SteadySpec, from_us: Instant) -> Trigger:
     """Return a trigger of the load's period that does not fire within a day."""
     start = to_datetime(from_us + _STILL_US)
     return every(timedelta(seconds=spec.period_s), anchor=start, start=start)
-
-
-def _trigger(spec: SteadySpec, start_us: Instant, phase_us: int) -> tuple[bool, Trigger]:
-    window_us = spec.duration_s * limits.SECOND_US
-    if phase_us >= window_us:
-        return False, still_trigger(spec, start_us + phase_us)
-    period, first = timedelta(seconds=spec.period_s), to_datetime(start_us + phase_us)
-    return True, every(period, anchor=first, start=first, end=to_datetime(start_us + window_us - 1))
