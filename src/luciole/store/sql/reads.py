@@ -97,7 +97,8 @@ def _list_schedules(query: ScheduleFilter, after: tuple[str, str]) -> Script[Pag
             if after[0] > query.namespace:
                 break
             binds["after_name"] = after[1] if after[0] == query.namespace else ""
-            names = {"namespace": query.namespace, "low": low, "high": high}
+            # An app that starts asks for its own: those of others are not even read.
+            names = {"namespace": query.namespace, "low": low, "high": high, "owner": query.owner}
             rows = yield Query("list_schedules_of_namespace", {**binds, **names})
         found += (view for view in map(_schedule_view, rows) if _matches(view, query))
         if len(rows) < step:

@@ -22,6 +22,7 @@ FROM schedule CROSS JOIN cursor CROSS JOIN trigger_spec CROSS JOIN job
 WHERE cursor.shard = schedule.shard AND cursor.schedule_id = schedule.schedule_id
 AND trigger_spec.trigger_id = schedule.trigger_id AND job.job_id = schedule.job_id
 AND schedule.namespace = :namespace AND schedule.name >= :low AND schedule.name < :high AND schedule.name > :after_name
+AND (CAST(:owner AS text) IS NULL OR schedule.owner = :owner)
 ORDER BY schedule.name LIMIT :limit;
 
 -- name: get_schedule
