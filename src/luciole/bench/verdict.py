@@ -46,6 +46,12 @@ class BackendUnavailable(BenchError):
     verdict = Verdict.BACKEND_UNAVAILABLE
 
 
+class Incorrect(BenchError):
+    """Correctness is violated: whatever was measured is void."""
+
+    verdict = Verdict.INCORRECT
+
+
 class NotReadable(BenchError):
     """A stored result can't be read by this version, or is none."""
 

@@ -2,6 +2,7 @@
 
 import click
 
+from luciole.bench.cli.ab import ab
 from luciole.bench.cli.burst import burst
 from luciole.bench.cli.capacity import capacity
 from luciole.bench.cli.chaos import chaos
@@ -42,7 +43,22 @@ def run() -> None:
     """Run a profile."""
 
 
-for command in (burst, register, pickup, idle, steady, chaos, micro):
+for command in (
+    burst,
+    chaos,
+    idle,
+    micro,
+    pickup,
+    register,
+    steady,
+):
     run.add_command(command)
-for command in (capacity, probe, report_command, doctor_command, compare):
+for command in (
+    ab,
+    capacity,
+    compare,
+    doctor_command,
+    probe,
+    report_command,
+):
     bench.add_command(command)
