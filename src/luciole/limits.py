@@ -58,6 +58,9 @@ TRIGGER_LENGTH_MAX: Final = 2_048
 ID_SEGMENT: Final = 1_024
 ID_SEGMENT_MAX: Final = 1_000_000
 
+#: A lost row of ids is restored so far beyond the greatest id in use: programs still have segments of it.
+REPAIR_ID_GAP: Final = 1_000_000_000
+
 DUE_MAX: Final = 10_000
 #: Due cursors that a planner looks at before it knows whether there is a burst.
 PLAN_LOOK_MAX: Final = 1_000

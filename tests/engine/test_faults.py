@@ -196,7 +196,7 @@ async def test_missing_lease_rows_refuse_the_start_with_the_repair() -> None:
     cluster = SmallCluster()
     await cluster.reader.open()
     del cluster.state.leases[2]
-    with pytest.raises(StoreCorrupt, match="restore the table `lease`"):
+    with pytest.raises(StoreCorrupt, match="run `luciole migrate --repair`"):
         await cluster.start()
 
 

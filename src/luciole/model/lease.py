@@ -1,9 +1,13 @@
 """Leases: who may plan and deliver a shard, and since when."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from luciole.model.ids import NodeId, Shard
 from luciole.model.instant import Instant
+
+#: The holder of a restored lease row: nobody, and yet somebody who crashed, so that the next one looks for what runs.
+LOST_HOLDER: Final = "lost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

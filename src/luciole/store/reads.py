@@ -1,5 +1,6 @@
 """Filters, pages and rows of the read-only verbs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, TypeVar
@@ -7,7 +8,7 @@ from typing import Generic, TypeVar
 from luciole import limits
 from luciole.errors import InvalidValue
 from luciole.model.execution import ExecutionState
-from luciole.model.ids import ExecutionKey, JobId, ScheduleId
+from luciole.model.ids import ExecutionKey, JobId, ScheduleId, Shard
 from luciole.model.instant import Instant
 from luciole.model.job import JobSpec, job_spec_from_row
 from luciole.model.schedule import Reason, ScheduleState
@@ -29,6 +30,8 @@ TROUBLED_STATES = frozenset(
 SAMPLE_MAX = 10
 #: What `Backlog` counts to.
 COUNT_MAX = limits.PAGE_MAX * 100
+#: Shards that a message names at most.
+_LISTED_MAX = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +116,22 @@ class Worry:
 
     subject: str  #: one or two words
     text: str  #: what it is, for how long, and what to do about it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """Rows of the store's own that were missing and are there again."""
+
+    subject: str  #: the table
+    text: str  #: which rows, and what stands in them now
+
+
+def restored_leases(shards: Sequence[Shard], of: int, fence: int) -> Repair:
+    """Say which lease rows were restored."""
+    listed = ", ".join(map(str, shards[:_LISTED_MAX])) + (" …" if len(shards) > _LISTED_MAX else "")
+    return Repair(
+        subject="lease", text=f"{len(shards)} of {of} rows were missing (shards {listed}); restored with fence {fence}"
+    )
 
 
 def seen_job(namespace: str, handler: str, payload: bytes, content_type: str, options: str) -> JobSpec:

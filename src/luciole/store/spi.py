@@ -25,7 +25,7 @@ from luciole.model.plan import DueBatch, LedgerRow, Plan, PlanOutcome, ReadyBatc
 from luciole.model.schedule import NewSchedule, ScheduleState, ScheduleView
 from luciole.model.stride import GroupBatch, Stride, StrideOutcome
 from luciole.store.capabilities import Capabilities
-from luciole.store.reads import Backlog, ExecutionFilter, JobView, LedgerView, Page, ScheduleFilter, Worry
+from luciole.store.reads import Backlog, ExecutionFilter, JobView, LedgerView, Page, Repair, ScheduleFilter, Worry
 
 
 class LeaseStore(Protocol):
@@ -409,6 +409,18 @@ class Store(LeaseStore, PlanStore, OutboxStore, ExecutionStore, CatalogStore, Re
 
     async def migrate(self, *, shards: int | None = None) -> int:
         """Bring the schema up to date; safe when several processes do it at once; return how many steps ran."""
+        ...
+
+    async def repair(self) -> tuple[Repair, ...]:
+        """Restore rows of the store's own that a partial restore left out; one answer for each kind, one transaction.
+
+        Safe to repeat, by several at once, and while nodes run: rows that are there stay as they are. The lease of a
+        lost row comes back as one that ran out (what its holder had under way is in doubt), with a fence above any
+        that was given out. Works on a store that is not open; one that is not initialised has nothing to repair.
+
+        Raises:
+            StoreCorrupt: what is missing can't be told from what is there; nothing was written.
+        """
         ...
 
     async def close(self) -> None:

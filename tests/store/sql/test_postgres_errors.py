@@ -8,6 +8,7 @@ import pytest
 
 from luciole.errors import InvalidValue, LucioleError, SchemaMismatch, StoreCorrupt, StoreFull, StoreUnavailable
 from luciole.errors import Unsupported as TooOld
+from luciole.limits import SECOND_US
 from luciole.model.job import JobSpec
 from luciole.runtime.clock import SystemClock
 from luciole.store.sql.postgres import link
@@ -128,7 +129,27 @@ async def test_missing_lease_rows_stop_everybody_at_the_start(postgres_dsn: str)
     await run_sql(postgres_dsn, "DELETE FROM lease WHERE shard = 7", "restored")
     error = await refusal_of(store)
     assert isinstance(error, StoreCorrupt)
-    assert "restore the table `lease`" in str(error)
+    assert "run `luciole migrate --repair`" in str(error)
+
+
+async def test_lost_rows_of_our_own_are_restored_and_ids_are_not_given_out_twice(postgres_dsn: str) -> None:
+    store = a_store(postgres_dsn, "repaired")
+    assert await store.repair() == ()  # Nothing is there yet.
+    await store.migrate()
+    await store.open()
+    await store.intern_jobs([JobSpec(handler="first")])
+    await store.enqueue([a_request(5_000, 1, 3)])
+    given = await store.take_ids(1_024)
+    await run_sql(postgres_dsn, "DELETE FROM lease WHERE shard % 2 = 1", "repaired")
+    await run_sql(postgres_dsn, "DELETE FROM id_segment", "repaired")
+    with pytest.raises(StoreCorrupt, match="run `luciole migrate --repair`"):
+        await store.take_ids(1)
+    repairs = await store.repair()
+    assert [repair.subject for repair in repairs] == ["lease", "id_segment", "id_segment", "id_segment"]
+    assert len(await store.acquire_leases(NODE_A, range(32), ttl_us=SECOND_US)) == 32
+    assert len(set(await store.intern_jobs([JobSpec(handler="first"), JobSpec(handler="second")]))) == 2
+    assert (await store.take_ids(1)).first > max(5_000, given.first + given.count)
+    await store.close()
 
 
 class TestRaised:

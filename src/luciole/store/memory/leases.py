@@ -7,9 +7,10 @@ from luciole import limits
 from luciole.errors import StoreCorrupt
 from luciole.model.ids import NodeId, Shard
 from luciole.model.instant import Instant
-from luciole.model.lease import Cluster, Lease, LeaseState, NodeInfo
+from luciole.model.lease import LOST_HOLDER, Cluster, Lease, LeaseState, NodeInfo
 from luciole.store.bounds import check_batch, check_shards
 from luciole.store.memory.client import MemoryClient
+from luciole.store.reads import Repair, restored_leases
 
 #: A node unseen for so many times its time to live is forgotten.
 FORGET_AFTER_TTLS = 10
@@ -80,12 +81,25 @@ class MemoryLeases(MemoryClient):
                 if row and (row.holder, row.fence) == (lease.holder, lease.fence):
                     self._free_lease(row)
 
+    async def repair(self) -> tuple[Repair, ...]:
+        """Restore lost lease rows as leases that ran out."""
+        with self._transaction() as now_us:
+            leases = self._state.leases
+            missing = sorted(set(range(self._state.shards)) - leases.keys())
+            if not missing:
+                return ()
+            # I3: fences count take-overs, so the clock is far ahead of each that was ever given out.
+            fence = max([now_us, *(row.fence + 1 for row in leases.values())])
+            for shard in missing:
+                leases[shard] = LeaseState(shard=shard, holder=LOST_HOLDER, fence=fence, expires_us=0)
+            return (restored_leases(missing, self._state.shards, fence),)
+
     def _cluster(self, now_us: Instant, node_ttl_us: int) -> Cluster:
         missing = self._state.shards - len(self._state.leases)
         if missing:
             raise StoreCorrupt(
                 f"{missing} of {self._state.shards} lease rows are missing (a partial restore?): "
-                "stop all nodes and restore the table `lease` from the same backup"
+                "run `luciole migrate --repair`"
             )
         leases = tuple(self._state.leases[shard] for shard in sorted(self._state.leases))
         return Cluster(now_us=now_us, nodes=self._alive(now_us, node_ttl_us), leases=leases)

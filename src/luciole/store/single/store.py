@@ -27,7 +27,7 @@ from luciole.store.bounds import (
     check_stride,
 )
 from luciole.store.capabilities import Capabilities
-from luciole.store.reads import Backlog, ExecutionFilter, JobView, LedgerView, Page, ScheduleFilter
+from luciole.store.reads import Backlog, ExecutionFilter, JobView, LedgerView, Page, Repair, ScheduleFilter
 from luciole.store.single.items import SingleItems
 
 
@@ -374,6 +374,10 @@ class OneByOne(LeasesOneByOne, PlansOneByOne, OutboxOneByOne, ExecutionsOneByOne
     async def migrate(self, *, shards: int | None = None) -> int:
         """Bring the schema up to date, where there is one."""
         return await self._if_there("migrate", shards=shards) or 0
+
+    async def repair(self) -> tuple[Repair, ...]:
+        """Restore rows of the store's own that are missing, where the store can."""
+        return await self._if_there("repair") or ()
 
     async def close(self) -> None:
         """Release every connection, where there is one."""

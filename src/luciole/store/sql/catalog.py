@@ -5,6 +5,7 @@ from hashlib import sha256
 from typing import TypeAlias
 
 from luciole import limits
+from luciole.errors import StoreCorrupt
 from luciole.model.ids import IdSegment, JobId, ScheduleId, Shard, TriggerId
 from luciole.model.instant import Instant
 from luciole.model.job import EntryFlag, JobSpec
@@ -83,6 +84,10 @@ class SqlCatalog(Role):
 
 def _take(name: str, count: int) -> Script[int]:
     rows = yield Query("take_ids", {"name": name, "count": count})
+    if not rows:
+        raise StoreCorrupt(
+            f"id_segment: the row {name!r} is missing (a partial restore?): run `luciole migrate --repair`"
+        )
     return int(rows[0][0])
 
 

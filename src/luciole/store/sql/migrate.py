@@ -91,7 +91,7 @@ def migrate(known: Sequence[Migration], shards: int | None) -> Script[int]:
     if not applied:
         yield from _initialise(limits.SHARDS_DEFAULT if shards is None else shards)
     elif shards is not None:
-        check_shards(shards, (yield from _recorded_shards()))
+        check_shards(shards, (yield from recorded_shards()))
     return len(steps)
 
 
@@ -107,7 +107,7 @@ def check_schema(known: Sequence[Migration], shards: int | None) -> Script[int]:
     missing = pending(applied, known)
     if missing:
         raise SchemaMismatch(f"schema: {missing[0].name} has not been applied; run `luciole migrate`")
-    recorded = yield from _recorded_shards()
+    recorded = yield from recorded_shards()
     check_shards(shards, recorded)
     counted = yield Query("count_leases")
     check_lease_rows(counted[0][0], recorded)
@@ -127,12 +127,16 @@ def check_lease_rows(found: int, shards: int) -> None:
     """Raise `StoreCorrupt` unless there is a lease row for each shard."""
     if found != shards:
         raise StoreCorrupt(
-            f"{shards - found} of {shards} lease rows are missing (a partial restore?): stop all nodes and "
-            "restore the table `lease` from the same backup"
+            f"{shards - found} of {shards} lease rows are missing (a partial restore?): run `luciole migrate --repair`"
         )
 
 
-def _recorded_shards() -> Script[int]:
+def recorded_shards() -> Script[int]:
+    """Return the number of shards that the database was made with.
+
+    Raises:
+        StoreCorrupt: it is missing.
+    """
     rows = yield Query("read_meta", {"key": "shards"})
     if not rows:
         raise StoreCorrupt("meta: the number of shards is missing; restore the whole database, or make a new one")

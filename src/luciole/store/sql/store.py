@@ -2,8 +2,8 @@
 
 from luciole.model.ids import Shard
 from luciole.store.capabilities import Capabilities
-from luciole.store.reads import Worry
-from luciole.store.sql import migrate
+from luciole.store.reads import Repair, Worry
+from luciole.store.sql import migrate, repair
 from luciole.store.sql.catalog import SqlCatalog
 from luciole.store.sql.dialect import Dialect, Lane
 from luciole.store.sql.executions import SqlExecutions
@@ -48,6 +48,11 @@ class SqlStore(SqlLeases, SqlPlans, SqlOutbox, SqlExecutions, SqlCatalog, SqlRea
         """Bring the schema up to date; return how many steps ran."""
         await self._db.connect()
         return await self._db.write(Lane.CATALOG, migrate.migrate, self._db.migrations, shards)
+
+    async def repair(self) -> tuple[Repair, ...]:
+        """Restore rows of the store's own that are missing; return what that was."""
+        await self._db.connect()
+        return await self._db.write(Lane.CATALOG, repair.repair, self._db.migrations)
 
     async def close(self) -> None:
         """Release every connection; safe to repeat."""

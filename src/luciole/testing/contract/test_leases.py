@@ -91,6 +91,41 @@ class TestNodes(StoreContract):
             await b.cluster(node_ttl_us=NODE_TTL_US)
         assert await b.acquire_leases(NODE_B, [2], ttl_us=TTL_US) == ()
 
+    async def test_a_lost_lease_row_comes_back_in_doubt_and_under_a_higher_fence(self, harness: StoreHarness) -> None:
+        """Goal: repair lets nodes start again, and gives nobody a lease that somebody had before (I3).
+
+        Method: `a` holds all shards when one row is lost; it is restored, and `b` takes it.
+        """
+        a, b = harness.clients
+        held = await lease_all(a, NODE_A)
+        before = await a.cluster(node_ttl_us=NODE_TTL_US)
+        await harness.lose_lease_row(2)
+        (repaired,) = await b.repair()
+        assert repaired.subject == "lease"
+        assert "1 of 4 rows were missing (shards 2)" in repaired.text
+        after = await a.cluster(node_ttl_us=NODE_TTL_US)
+        assert [row for row in after.leases if row.shard != 2] == [row for row in before.leases if row.shard != 2]
+        restored = after.leases[2]
+        assert restored.holder not in {None, NODE_A}  # It ran out: what ran under it is in doubt.
+        assert restored.expires_us <= after.now_us
+        assert restored.fence > held[2].fence
+        assert [lease.shard for lease in await a.renew_leases(held, ttl_us=TTL_US)] == [0, 1, 3]
+        (taken,) = await b.acquire_leases(NODE_B, [2], ttl_us=TTL_US)
+        # I3: no holder can meet a (holder, fence) of its past.
+        assert taken.fence == restored.fence + 1
+
+    async def test_a_repair_changes_nothing_where_nothing_is_missing(self, harness: StoreHarness) -> None:
+        a, b = harness.clients
+        assert await a.repair() == ()
+        await lease_all(a, NODE_A)
+        for shard in (0, 3):
+            await harness.lose_lease_row(shard)
+        answers = await asyncio.gather(a.repair(), b.repair())
+        assert sorted(len(answer) for answer in answers) == [0, 1]
+        before = await a.cluster(node_ttl_us=NODE_TTL_US)
+        assert await b.repair() == ()
+        assert (await b.cluster(node_ttl_us=NODE_TTL_US)).leases == before.leases
+
     async def test_clients_see_one_clock(self, harness: StoreHarness) -> None:
         a, b = harness.clients
         before_us = await a.now_us()

@@ -25,8 +25,9 @@ from tests.store.sql.sqlite.files import a_connection, a_dialect
 
 #: What reads a small table, or pages for people: they may look at all of it.
 MAY_SCAN = {
-    "applied_migrations", "beat", "cluster", "count_leases", "count_open_entries", "count_parked", "leave", "list_jobs",
-    "list_open", "list_troubled", "sample_parked", "schema_exists",
+    "applied_migrations", "beat", "cluster", "count_leases", "count_open_entries", "count_parked", "greatest_id",
+    "greatest_job", "greatest_trigger", "id_segments", "lease_fences", "leave", "list_jobs", "list_open",
+    "list_troubled", "sample_parked", "schema_exists",
 }  # fmt: skip
 
 #: What a piece of values or the temporary table looks like in a plan.

@@ -32,3 +32,37 @@ INSERT INTO id_segment (name, next) VALUES (:name, 1);
 
 -- name: count_leases
 SELECT count(*) FROM lease;
+
+-- name: lease_fences
+SELECT shard, fence FROM lease;
+
+-- What repair restores. Somebody else may be at it, too.
+-- name: restore_leases
+-- rows: shard int, holder text, fence bigint
+INSERT INTO lease (shard, holder, fence, expires_us) SELECT shard, holder, fence, 0 FROM {rows} WHERE true
+ON CONFLICT (shard) DO NOTHING;
+
+-- name: id_segments
+SELECT name FROM id_segment;
+
+-- name: restore_id_segment
+INSERT INTO id_segment (name, next) VALUES (:name, :next) ON CONFLICT (name) DO NOTHING;
+
+-- Reads every execution: an execution by request has the negative of its id as its part.
+-- name: greatest_id
+SELECT max(id) FROM (
+    SELECT max(schedule_id) AS id FROM schedule
+    UNION ALL SELECT max(schedule_id) FROM cursor
+    UNION ALL SELECT max(schedule_id) FROM execution
+    UNION ALL SELECT -min(part) FROM execution
+) AS used;
+
+-- name: greatest_job
+SELECT max(id) FROM (
+    SELECT max(job_id) AS id FROM job UNION ALL SELECT max(job_id) FROM schedule UNION ALL SELECT max(job_id) FROM entry
+) AS used;
+
+-- name: greatest_trigger
+SELECT max(id) FROM (
+    SELECT max(trigger_id) AS id FROM trigger_spec UNION ALL SELECT max(trigger_id) FROM schedule
+) AS used;
