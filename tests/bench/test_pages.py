@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from luciole.bench.report import page
+from luciole.bench.report.markdown import page
 from luciole.bench.result import read_result
 from luciole.bench.verdict import Verdict
 

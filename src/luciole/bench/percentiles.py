@@ -13,6 +13,9 @@ with require("bench"):
 _HIGHEST_US = limits.HOUR_US
 _DIGITS = 3
 
+#: Points of a percentile curve between one nine and the next.
+CURVE_STEPS = 16
+
 
 class Distribution:
     """Collects durations in microseconds; less than 1 counts as 1, more than an hour as an hour."""
@@ -33,6 +36,10 @@ class Distribution:
         """Add all that another histogram holds, given as `percentiles().hdr_v2`."""
         self._histogram.decode_and_add(encoded)
 
+    def value_at(self, percentile: float) -> int:
+        """Return the duration that this percentage (0 to 100) of all does not exceed, in microseconds."""
+        return int(self._histogram.get_value_at_percentile(percentile))
+
     def percentiles(self) -> Percentiles:
         """Return the usual points, and the histogram itself."""
         at = self._histogram.get_value_at_percentile
@@ -52,3 +59,15 @@ def merged(parts: Iterable[Percentiles]) -> Percentiles:
     for part in parts:
         whole.merge(part.hdr_v2)
     return whole.percentiles()
+
+
+def curve(part: Percentiles) -> list[tuple[float, int]]:
+    """Return points of the percentile curve: how many nines (0 to 1 - 10^-nines of all) and the duration there, in us.
+
+    The curve ends where fewer than one duration lies beyond.
+    """
+    whole = Distribution()
+    whole.merge(part.hdr_v2)
+    at = whole.value_at
+    nines = [step / CURVE_STEPS for step in range(5 * CURVE_STEPS + 1)]
+    return [(nine, at(100 * (1 - 10**-nine))) for nine in nines if part.count * 10**-nine >= 1]

@@ -87,6 +87,7 @@ class Attribution(msgspec.Struct, kw_only=True):
     """One window of a repeat, explained."""
 
     window: str
+    begun_s: float = 0.0  #: since the repeat began
     jobs: int
     wall_us: int
     rate: float  #: jobs a second

@@ -67,7 +67,7 @@ class Observation:
         return self._sampling.lost
 
     def explain(
-        self, name: str, told: Sequence[Told], *, begun_us: int, connections: int, commits_per_job: float
+        self, name: str, told: Sequence[Told], *, begun_us: int, zero_us: int, connections: int, commits_per_job: float
     ) -> Attribution:
         """Explain one window.
 
@@ -75,6 +75,7 @@ class Observation:
             name: of the window.
             told: of each scheduler.
             begun_us: its begin, by the monotonic clock.
+            zero_us: the begin of the repeat, by the same.
             connections: that one scheduler may use.
             commits_per_job: calls that commit, by jobs.
         """
@@ -92,6 +93,7 @@ class Observation:
             commits_per_job=commits_per_job,
             embedded=self._embedded,
         ).explain()
+        found.begun_s = round((begun_us - zero_us) / SECOND_US, 4)
         if not self._embedded and self._waits is None:
             found.missing.append("waits of the database and flushes of its log: run it with --sample-waits")
         if not self._place.server_pid and not self._embedded:

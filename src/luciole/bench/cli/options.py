@@ -9,7 +9,8 @@ import click
 from luciole.bench.backends import Backend, hide_passwords, make_backend
 from luciole.bench.cli.comparing import compared
 from luciole.bench.profiles import SIZES, Profile
-from luciole.bench.report import summary
+from luciole.bench.report.files import REPORT_NAME, write_reports
+from luciole.bench.report.markdown import summary
 from luciole.bench.result import Result, read_result, write_result
 from luciole.bench.run import Run
 from luciole.bench.verdict import BenchError, NotReadable, Usage, Verdict, worst
@@ -19,7 +20,7 @@ from luciole.runtime.clock import SystemClock
 OUT = click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where result.json goes.  [default: bench-results/PROFILE-BACKEND-TIME]",
+    help="Where result.json and its reports go.  [default: bench-results/PROFILE-BACKEND-TIME]",
 )
 
 
@@ -127,11 +128,12 @@ def finish(result: Result, out: Path | None) -> int:
     started = to_datetime(SystemClock().now_us()).strftime("%Y%m%d-%H%M%S")
     folder = out or Path("bench-results") / f"{result.profile}-{result.backend['name']}-{started}"
     path = write_result(result, folder)
-    click.echo(summary(result))
-    click.echo(f"result: {path}")
-    verdict, reason = Verdict(result.verdict.code), result.verdict.reason
     context = click.get_current_context(silent=True)
     old = context.params.get("compare") if context else None
+    write_reports([old, result] if isinstance(old, Result) else [result], folder)
+    click.echo(summary(result))
+    click.echo(f"result: {path}, report: {folder / REPORT_NAME}")
+    verdict, reason = Verdict(result.verdict.code), result.verdict.reason
     if isinstance(old, Result):
         try:
             comparison = compared(old, result, {})

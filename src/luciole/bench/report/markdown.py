@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 
+from luciole.bench.environment import UNAVAILABLE
 from luciole.bench.profiles import find_profile
 from luciole.bench.result import Metric, Percentiles, Result
 from luciole.bench.verdict import Verdict
+
+#: What of the machine stands in a page.
+_MACHINE = ("cpu", "cores", "hypervisor", "memory_mib", "kernel", "filesystem", "python", "fingerprint")
 
 
 def summary(result: Result) -> str:
@@ -101,10 +105,12 @@ def _machine(result: Result) -> str:
     machine = result.environment
     if not machine:
         return "Machine: unknown."
+    known = {name: machine.get(name, UNAVAILABLE) for name in _MACHINE}
+    memory = known["memory_mib"]
     return (
-        f"Machine: {machine['cpu']}, {machine['cores']} cores, hypervisor {machine['hypervisor']}, "
-        f"{machine['memory_mib']:,} MiB, {machine['kernel']}, {machine['filesystem']}, {machine['python']}, "
-        f"fingerprint {machine['fingerprint']}."
+        f"Machine: {known['cpu']}, {known['cores']} cores, hypervisor {known['hypervisor']}, "
+        f"{memory if isinstance(memory, str) else f'{memory:,}'} MiB, {known['kernel']}, {known['filesystem']}, "
+        f"{known['python']}, fingerprint {known['fingerprint']}."
     )
 
 
@@ -143,7 +149,15 @@ def _stages(result: Result) -> list[str]:
     stages = whole[-1].stages_us
     total = sum(stages.values()) or 1
     shares = ", ".join(f"{name} {us / total:.0%}" for name, us in stages.items() if us)
-    return [f"Where the last repeat's window went: {shares}.", ""]
+    lines = [f"Where the last repeat's window went: {shares}.", ""]
+    for window in whole[-1].attribution:
+        lines += [f"{window.window.capitalize()}, {window.explained:.1%} explained: {window.sentence}", ""]
+        for resource in window.resources:
+            signs = "; ".join(sign.text for sign in resource.signs)
+            ceiling = f"- {resource.name}: ceiling {resource.ceiling_rate:,.0f} jobs/s, {resource.used:.0%} in use"
+            lines.append(f"{ceiling}{f' ({signs})' if signs else ''}")
+        lines.append("")
+    return lines
 
 
 def _checks(result: Result) -> list[str]:
@@ -173,7 +187,8 @@ def _environment(result: Result) -> list[str]:
         f"Server: {result.backend.get('version')}{f' with {settings}' if settings else ''}.",
         (
             f"Product: {result.product['version']}, revision {str(result.product['revision'])[:12]}"
-            f"{' (dirty)' if result.product['dirty'] else ''}. Measured {result.started}."
+            f"{' (dirty)' if result.product['dirty'] else ''}. Measured {result.started}"
+            f"{f' by {result.author}' if result.author else ''}."
         ),
         *(f"Limit: {limit}" for limit in result.limits_of_inference),
         "",
