@@ -160,6 +160,8 @@ POSTGRES_OLD_TRANSACTION_US: Final = MINUTE_US
 IDLE_PAUSE_MAX_US: Final = 500 * MS_US
 #: The same for loops that wait for nothing outside their process.
 LOCAL_PAUSE_MAX_US: Final = 5 * SECOND_US
+#: What a tick with nothing to do asks for; its loop grants less.
+REST_US: Final = 1 * DAY_US
 #: Failed ticks in a row before a loop counts as failing.
 LOOP_FAILURES_MAX: Final = 10
 
@@ -172,6 +174,10 @@ CLOCK_SAMPLES: Final = 8
 CLOCK_ASK_BEATS: Final = 4
 
 TELEMETRY_WINDOW_US: Final = 10 * SECOND_US
+
+#: Failed attempts that an executor logs in one window, before it only counts them.
+FAILURES_LOGGED_MAX: Final = 20
+FAILURES_WINDOW_US: Final = 1 * SECOND_US
 
 #: An attempt that came back for an unknown handler is offered again after this pause.
 UNKNOWN_HANDLER_PAUSE_US: Final = 1 * SECOND_US

@@ -135,6 +135,11 @@ class Settings:
             _check(_key(one), getattr(self, one.name), _knob_of(one))
         self._check_leases()
 
+    @property
+    def local_pause_us(self) -> int:
+        """The longest that a loop sleeps which waits for nothing outside its process, microseconds."""
+        return max(limits.LOCAL_PAUSE_MAX_US, self.max_idle_wakeup_us)
+
     def _check_leases(self) -> None:
         if self.lease_renew_pause_us * 2 > self.lease_ttl_us - self.lease_margin_us:
             raise InvalidValue(

@@ -115,6 +115,22 @@ async def test_a_group_cancels_only_loops_that_do_not_end_their_tick() -> None:
     assert group["good"].ticks == 1
 
 
+async def test_a_group_that_stops_does_not_wait_for_loops_that_only_listen() -> None:
+    clock = FakeClock()
+    group = LoopGroup(clock, seeded_chance(1), owner="x")
+
+    async def listen() -> int:
+        await asyncio.Event().wait()
+        return 0
+
+    group.add("listen", listen, listens=True)
+    await group.start()
+    await clock.settle()
+    stopping = asyncio.create_task(group.stop(grace_us=SECOND_US))
+    await clock.settle()
+    assert stopping.done()
+
+
 async def test_when_one_part_fails_to_start_none_is_left_running() -> None:
     """Goal: never half a leader."""
     log: list[str] = []

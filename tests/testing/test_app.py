@@ -11,7 +11,7 @@ from luciole.client.retry import Retry
 from luciole.errors import ExecutionFailed
 from luciole.executor.context import current
 from luciole.model.execution import ExecutionState
-from luciole.model.trigger import cron, every
+from luciole.model.trigger import cron, every, once
 from luciole.testing.app import AppTest
 
 
@@ -118,6 +118,49 @@ async def test_a_short_interval_fires_at_each_of_its_times_and_not_at_the_next_l
         await test.advance("1s")
         rows = await test.executions(schedule="often")
     assert [(row.created_us - row.key.fire_us, row.state.name) for row in rows] == [(0, "SUCCEEDED")] * 10
+
+
+async def test_schedules_put_right_after_each_other_are_planned_at_their_times(app: App) -> None:
+    @app.job
+    async def remind(number: int) -> int:
+        return number
+
+    async with AppTest(app) as test:
+        for number in range(5):  # Each brings a hint, of which only the first comes after a pause.
+            await app.put_schedule(f"s{number}", remind.bind(number), once(test.now + timedelta(seconds=1 + number)))
+        await test.advance("5s")
+        started = [row.started_us - row.due_us for row in await test.executions() if row.started_us is not None]
+    assert started == [0] * 5
+
+
+async def test_a_year_passes_while_a_test_waits_and_all_of_it_is_kept(app: App) -> None:
+    @app.job
+    async def report() -> int:
+        return 1
+
+    schedule = app.schedule("nightly", report, cron("30 2 * * *", tz="Europe/Paris"))
+    async with AppTest(app, now=datetime(2026, 1, 1, tzinfo=UTC)) as test:
+        await test.advance("365d")
+        rows = await test.executions(schedule=schedule)
+    assert {row.state for row in rows} == {ExecutionState.SUCCEEDED}
+    assert len({row.fire_time.date() for row in rows}) == 365
+
+
+async def test_a_timeout_strikes_when_the_clock_is_advanced_under_a_running_handler(app: App) -> None:
+    started = asyncio.Event()
+
+    @app.job(timeout="30s")
+    async def slow() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    async with AppTest(app) as test:
+        handle = await slow.enqueue()
+        await started.wait()
+        await test.clock.advance(30 * limits.SECOND_US)
+        with pytest.raises(ExecutionFailed, match="ran for longer than its timeout of 30 s"):
+            await handle.result()
+        assert await handle.state() is ExecutionState.TIMED_OUT
 
 
 async def test_a_day_passes_in_no_time(app: App) -> None:

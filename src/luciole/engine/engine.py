@@ -63,7 +63,8 @@ class Engine:
     def __init__(self, around: Surroundings, delivery: Delivery) -> None:
         self._around = around
         self._delivery = delivery
-        self._plan_hinted_us = 0
+        self._plan_hinted_us = -limits.PLAN_HINT_PAUSE_US
+        self._plan_hint_owed = False
         self._stall_seen_us: int | None = None
         self._backlog: dict[str, int] = {}
         self.membership = self._make_membership()
@@ -76,6 +77,7 @@ class Engine:
             telemetry=around.telemetry,
             trusted=self.leases.trusted,
             retention_us=around.settings.retention_us,
+            walk_pause_us=max(limits.PRUNE_WALK_PAUSE_US, around.settings.max_idle_wakeup_us),
         )
         self._add_loops()
         self._add_gauges()
@@ -93,14 +95,19 @@ class Engine:
         """Wait for one hint of the store and pass it on; a tick of its own loop."""
         clock = self._around.clock
         begun_us = clock.monotonic_us()
-        shards = await self._around.store.wait_hint(limits.HINT_WAIT_US)
+        wait_us = max(limits.HINT_WAIT_US, self._around.settings.max_idle_wakeup_us)
+        if self._plan_hint_owed:
+            wait_us = max(1, min(wait_us, self._plan_hinted_us + limits.PLAN_HINT_PAUSE_US - begun_us))
+        shards = await self._around.store.wait_hint(wait_us)
         now_us = clock.monotonic_us()
-        if shards or now_us - begun_us < limits.HINT_WAIT_US:
+        if shards or now_us - begun_us < wait_us:
             self._delivery.hint(shards)
-            # Most hints are of enqueues, which bring the planner nothing: it looks at some of them only.
-            if now_us - self._plan_hinted_us >= limits.PLAN_HINT_PAUSE_US:
-                self._plan_hinted_us = now_us
-                self._around.loops.poke("plan")
+            self._plan_hint_owed = True
+        # Most hints are of enqueues, which bring the planner nothing: some of them share one look.
+        if self._plan_hint_owed and now_us - self._plan_hinted_us >= limits.PLAN_HINT_PAUSE_US:
+            self._plan_hinted_us = now_us
+            self._plan_hint_owed = False
+            self._around.loops.poke("plan")
         return 0
 
     async def note_stall(self) -> int:
@@ -124,7 +131,10 @@ class Engine:
             "ready_due": backlog.ready_due,
             "parked": backlog.parked,
         } | {f"oldest_{name}_age_us": now_us - at_us for name, at_us in oldest.items() if at_us is not None}
-        return limits.BACKLOG_PAUSE_US
+        return self._backlog_pause_us()
+
+    def _backlog_pause_us(self) -> int:
+        return max(limits.BACKLOG_PAUSE_US, self._around.settings.max_idle_wakeup_us)
 
     def _make_membership(self) -> Membership:
         around = self._around
@@ -205,10 +215,10 @@ class Engine:
         loops.add("membership", self.membership.tick, backoff=hasty, pause_max_us=settings.heartbeat_pause_us)
         loops.add("leases", self.leases.tick, backoff=hasty, pause_max_us=settings.lease_renew_pause_us)
         loops.add("plan", self.planner.tick, pause_max_us=settings.max_idle_wakeup_us)
-        loops.add("rescue", self.rescuer.tick, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
+        loops.add("rescue", self.rescuer.tick, pause_max_us=settings.local_pause_us)
         loops.add("prune", self.pruner.tick, pause_max_us=self.pruner.walk_pause_us)
-        loops.add("hints", self.hear_hints)
-        loops.add("backlog", self.count_backlog, pause_max_us=limits.BACKLOG_PAUSE_US)
+        loops.add("hints", self.hear_hints, listens=True)
+        loops.add("backlog", self.count_backlog, pause_max_us=self._backlog_pause_us())
         loops.add("stalls", self.note_stall, pause_max_us=settings.lease_ttl_us)
 
     def _add_gauges(self) -> None:

@@ -35,7 +35,7 @@ class Rescuer:
     jobs: LoadJobs
     settled: Callable[[Entry, Settlement, Settled], None]  #: told of each answer
     wake: Callable[[], None]  #: pokes the loop of `tick`
-    idle_pause_us: int = limits.LOCAL_PAUSE_MAX_US
+    idle_pause_us: int = limits.REST_US
     _lost: deque[Lost] = field(default_factory=deque)
 
     @property

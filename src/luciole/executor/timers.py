@@ -52,5 +52,5 @@ class Timers:
                 _, _, attempt, action = heapq.heappop(self._heap)
                 if self._live(attempt):
                     action(attempt)
-            pause_us = self._heap[0][0] - now_us if self._heap else limits.HOUR_US
+            pause_us = self._heap[0][0] - now_us if self._heap else limits.REST_US
             await self._clock.wait(self._earlier, pause_us)

@@ -50,7 +50,7 @@ class Dispatcher:
     lose: Callable[[Lost], None]  #: takes attempts that have to be taken back
     wake: Callable[[], None]  #: pokes the loop of `tick`
     wake_recording: Callable[[], None]  #: pokes the loop of `record`
-    idle_pause_us: int = limits.LOCAL_PAUSE_MAX_US
+    idle_pause_us: int = limits.REST_US
     unknown_grace_us: int = limits.UNKNOWN_HANDLER_GRACE_US
     probe: Probe | None = None
     running: bool = True  #: False: deliver nothing (draining, or a bench that opens the gate later)
@@ -79,6 +79,9 @@ class Dispatcher:
             pause_us = min(pause_us, self.store_clock.until_us(next_due_us))
         if self._deadlines:
             pause_us = min(pause_us, self.store_clock.until_us(self._deadlines[0][0]))
+        for since_us in self._unknown_since_us.values():
+            grace_us = since_us + self.unknown_grace_us - self.clock.monotonic_us()
+            pause_us = min(pause_us, grace_us if grace_us > 0 else limits.LOCAL_PAUSE_MAX_US)
         if self.holds.lines.unread_jobs():
             return 0
         return max(1, pause_us)

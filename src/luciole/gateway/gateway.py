@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from luciole import limits
 from luciole.gateway.dispatcher import Dispatcher
 from luciole.gateway.flights import Flights
 from luciole.gateway.holds import Holds
@@ -237,15 +236,16 @@ class Gateway:
 
     def _add_loops(self) -> None:
         loops = self._around.loops
+        local_us = self._around.settings.local_pause_us
         loops.add("poll", self.poller.tick, pause_max_us=self._around.settings.max_idle_wakeup_us)
         # What the others wait for happens in this process, where no wake-up gets lost.
         for name in _REPORTERS:
-            loops.add(name, self.reporter.tick, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
-        loops.add("deliver", self.dispatcher.tick, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
-        loops.add("record", self.dispatcher.record, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
-        loops.add("recover", self.recovery.tick, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
-        loops.add("unpark", self.unparker.tick, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
-        loops.add("runs", self.runs.tick, pause_max_us=limits.LOCAL_PAUSE_MAX_US)
+            loops.add(name, self.reporter.tick, pause_max_us=local_us)
+        loops.add("deliver", self.dispatcher.tick, pause_max_us=local_us)
+        loops.add("record", self.dispatcher.record, pause_max_us=local_us)
+        loops.add("recover", self.recovery.tick, pause_max_us=local_us)
+        loops.add("unpark", self.unparker.tick, pause_max_us=local_us)
+        loops.add("runs", self.runs.tick, pause_max_us=local_us)
         loops.add("sessions", self.sessions.watch, pause_max_us=self._around.settings.session_ttl_us)
 
     def _add_gauges(self) -> None:

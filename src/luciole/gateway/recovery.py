@@ -58,7 +58,7 @@ class Recovery:
     wake: Callable[[], None]  #: pokes the loop of `tick`
     wake_polling: Callable[[], None]
     grace_us: int = limits.TAKE_OVER_GRACE_US
-    idle_pause_us: int = limits.LOCAL_PAUSE_MAX_US
+    idle_pause_us: int = limits.REST_US
     _loads: dict[Shard, _Load] = field(default_factory=dict)
     _reloads: set[Shard] = field(default_factory=set)
     _strangers: dict[ExecutionKey, tuple[Session, Held]] = field(default_factory=dict)

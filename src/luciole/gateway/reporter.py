@@ -60,7 +60,7 @@ class Reporter:
     outcomes: Outcomes
     chance: Chance
     wake: Callable[[], None]  #: pokes the loops of `tick`
-    idle_pause_us: int = limits.LOCAL_PAUSE_MAX_US
+    idle_pause_us: int = limits.REST_US
     probe: Probe | None = None
     _queue: deque[_Item] = field(default_factory=deque)
     _under_way: int = 0

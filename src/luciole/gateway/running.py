@@ -20,7 +20,7 @@ class RunRecorder:
     telemetry: Telemetry
     flights: Flights
     wake: Callable[[], None]  #: pokes the loop of `tick`
-    idle_pause_us: int = limits.LOCAL_PAUSE_MAX_US
+    idle_pause_us: int = limits.REST_US
     _waiting: dict[ExecutionKey, Running] = field(default_factory=dict)
 
     def add(self, running: Running) -> None:

@@ -21,7 +21,7 @@ class Unparker:
     store: Store
     telemetry: Telemetry
     wake: Callable[[], None]  #: pokes the loop of `tick`
-    idle_pause_us: int = limits.LOCAL_PAUSE_MAX_US
+    idle_pause_us: int = limits.REST_US
     _new: set[tuple[str, str]] = field(default_factory=set)  #: namespace and handler
     _page: str | None = None
 

@@ -1,11 +1,12 @@
 """Executions: one run each, the table of its legal states, and what is recorded of its attempts."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import IntEnum
 
 from luciole import limits
 from luciole.model.ids import NO_SCHEDULE, ExecutionKey, ExecutorId, JobId, Shard
-from luciole.model.instant import Instant
+from luciole.model.instant import Instant, to_datetime
 from luciole.model.sharding import shard_of_id, shard_of_key
 
 
@@ -135,3 +136,13 @@ class ExecutionView:
     deadline_us: Instant | None
     cancel_requested: bool
     attempts: tuple[AttemptView, ...] = ()  #: filled by `get_execution` only
+
+    @property
+    def fire_time(self) -> datetime:
+        """The nominal instant, UTC."""
+        return to_datetime(self.key.fire_us)
+
+    @property
+    def due_time(self) -> datetime:
+        """When it may start, or might have, UTC."""
+        return to_datetime(self.due_us)

@@ -73,6 +73,7 @@ class LoopGroup:
         self._clock = clock
         self._chance = chance
         self._loops: dict[str, Loop] = {}
+        self._listening: set[str] = set()
         self._tasks: tuple[asyncio.Task[None], ...] = ()
 
     def __iter__(self) -> Iterator[Loop]:
@@ -82,10 +83,18 @@ class LoopGroup:
         return self._loops[name]
 
     def add(
-        self, name: str, tick: Tick, *, backoff: Backoff | None = None, pause_max_us: int = limits.IDLE_PAUSE_MAX_US
+        self,
+        name: str,
+        tick: Tick,
+        *,
+        backoff: Backoff | None = None,
+        pause_max_us: int = limits.IDLE_PAUSE_MAX_US,
+        listens: bool = False,
     ) -> None:
-        """Add a loop to a group that has not started."""
+        """Add a loop to a group that has not started; one that only `listens` has nothing to end when it is stopped."""
         assert name not in self._loops
+        if listens:
+            self._listening.add(name)
         self._loops[name] = Loop(
             name=name,
             tick=tick,
@@ -104,10 +113,13 @@ class LoopGroup:
         self._tasks = tuple(asyncio.create_task(loop.run(), name=f"luciole-{self.owner}-{loop.name}") for loop in self)
 
     async def stop(self, *, grace_us: int) -> None:
-        """Let each loop end its tick; after the grace, cancel those that did not."""
+        """Let each loop end its tick, but for those that only listen; after the grace, cancel those that did not."""
         for loop in self:
             loop.stop()
         tasks, self._tasks = self._tasks, ()
+        for loop, task in zip(self, tasks, strict=False):  # No tasks when it never started.
+            if loop.name in self._listening:
+                task.cancel()
         await end_within(self._clock, tasks, grace_us)
 
 

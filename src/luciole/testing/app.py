@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from luciole.app import App
 from luciole.client.schedule import Schedule
-from luciole.limits import MS_US
+from luciole.limits import DAY_US, MS_US
 from luciole.model.duration import Duration, duration_us
 from luciole.model.execution import ExecutionView
 from luciole.model.instant import from_datetime, to_datetime
@@ -16,21 +16,29 @@ from luciole.node import Surroundings
 from luciole.running import Running, running
 from luciole.runtime.clock import Clock, SystemClock
 from luciole.service.schedules import find_schedule
-from luciole.settings import load_settings
+from luciole.settings import Settings
 from luciole.store.memory import MemoryState, MemoryStore
 from luciole.store.reads import ExecutionFilter
 from luciole.store.spi import Store
 from luciole.testing.clock import START_US, FakeClock
 
-#: An idle node looks about so rarely that long spans of virtual time pass quickly.
+
+class _Unhurried(Settings):
+    """Settings without bounds: nobody dies in this time, so an idle node looks about once a day."""
+
+    def __post_init__(self) -> None:
+        """Check nothing."""
+
+
 _SETTINGS = {
-    "max_idle_wakeup": "5m",
-    "stuck_after": "1h",
-    "lease_ttl": "5m",
-    "lease_renew_pause": "1m",
-    "heartbeat_pause": "1m",
-    "node_ttl": "5m",
-    "session_ttl": "5m",
+    "max_idle_wakeup_us": 1 * DAY_US,
+    "stuck_after_us": 30 * DAY_US,
+    "lease_ttl_us": 30 * DAY_US,
+    "lease_renew_pause_us": 5 * DAY_US,
+    "heartbeat_pause_us": 5 * DAY_US,
+    "node_ttl_us": 30 * DAY_US,
+    "session_ttl_us": 30 * DAY_US,
+    "retention_us": 36_500 * DAY_US,
 }
 _LOOK_US = MS_US
 
@@ -62,7 +70,7 @@ class AppTest:
         self._real = SystemClock()
         self._context = running(
             app,
-            load_settings({}, namespace=app.namespace, **_SETTINGS),
+            _Unhurried(namespace=app.namespace, **_SETTINGS),
             store=self.store,
             surroundings=Surroundings(clock=self.clock),
             own_loop=False,
