@@ -59,7 +59,7 @@ def test_the_start_of_a_page_works(page: str, printed: str, tmp_path: Path) -> N
 @pytest.mark.slow
 def test_the_handlers_page_defines_what_it_shows(tmp_path: Path) -> None:
     names = unpack("docs/handlers.md", tmp_path)
-    assert names == ["shop.py", "orders.py", "schedules.py", "steer.py"]
+    assert names == ["shop.py", "batch.py", "orders.py", "schedules.py", "steer.py"]
     modules = ", ".join(name.removesuffix(".py") for name in names)
     order = (
         "import sqlite3; c = sqlite3.connect('luciole.db'); c.execute('CREATE TABLE orders (id INTEGER)'); "

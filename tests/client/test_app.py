@@ -123,6 +123,15 @@ async def test_many_calls_come_back_in_their_order(app: App, store: MemoryStore)
     )
 
 
+async def test_many_calls_of_several_arguments_are_told_how_to_be_written(app: App) -> None:
+    @app.job
+    async def charge(order_id: int, note: str) -> None:
+        del order_id, note
+
+    with pytest.raises(InvalidPayload, match=r"a call of several arguments is shop\.charge\.bind\(…\)"):
+        await charge.enqueue_many([(7, "x")])
+
+
 async def test_a_crowd_of_callers_shares_statements(app: App, store: MemoryStore, monkeypatch: Any) -> None:  # noqa: ANN401
     @app.job
     async def charge(order_id: int) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from luciole import limits
-from luciole.errors import IllegalState
+from luciole.errors import IllegalState, InvalidValue
 from luciole.executor.context import Cancelled, Context, ExecutionFilter, RetryLater, current, enter
 from luciole.model.duration import Duration
 from luciole.model.ids import ExecutionKey
@@ -55,6 +55,8 @@ def test_progress_is_a_short_text_that_can_travel() -> None:
     context = a_context()
     context.progress(0.25)
     assert context.latest_progress == "0.25"
+    with pytest.raises(InvalidValue, match="progress: a dict is neither a text nor a number"):
+        context.progress({"part": 1})  # type: ignore[arg-type]
     context.progress("\ud800" + "x" * 5_000)
     assert context.latest_progress is not None
     assert len(context.latest_progress.encode()) == limits.PROGRESS_LENGTH_MAX

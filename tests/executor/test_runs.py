@@ -142,6 +142,28 @@ async def test_a_failure_says_what_was_raised_and_where() -> None:
     assert 'raise LookupError("no such order")' in lines[-1]
 
 
+async def test_failures_are_logged_with_where_they_happened_and_a_storm_of_them_is_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def handler() -> None:
+        raise LookupError("no such order")
+
+    registry = HandlerRegistry()
+    registry.add("h", handler)
+    clock = FakeClock()
+    node = ScriptedNode(clock)
+    storm = limits.FAILURES_LOGGED_MAX + 3
+    async with an_executor(registry, [node], clock=clock, settings=ExecutorSettings(slots=storm + 1)):
+        for number in range(storm):
+            await node.run(an_attempt("h", number=number))
+        logged = [record.getMessage() for record in caplog.records if record.name == "luciole.executor.failures"]
+        assert len(logged) == limits.FAILURES_LOGGED_MAX
+        assert logged[0].startswith(f"h, attempt 1 of {a_key(0).text()}: LookupError: no such order\n  File ")
+        await clock.advance(limits.FAILURES_WINDOW_US)
+        await node.run(an_attempt("h", number=storm))
+    assert "3 more attempts went wrong" in caplog.text
+
+
 async def test_an_unknown_handler_is_said_and_the_rest_of_its_batch_runs(node: ScriptedNode) -> None:
     """Fault 31: what is wrong with one of a batch does not keep the others."""
     await node.until(lambda: node.credits >= 3)

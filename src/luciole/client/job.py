@@ -11,7 +11,7 @@ from luciole.client.client import Prepared
 from luciole.client.handle import Handle
 from luciole.client.home import Home, blocking, twin
 from luciole.client.transactions import needs_loop
-from luciole.errors import IllegalState, InvalidValue, StoreUnavailable
+from luciole.errors import IllegalState, InvalidPayload, InvalidValue, StoreUnavailable
 from luciole.model.execution import Enqueued
 from luciole.model.job import JobSpec
 from luciole.service.requests import PLAIN, RequestChoices, RequestOptions, read_request_options
@@ -88,7 +88,14 @@ class _Enqueueing(Generic[P, R_co]):
 
     def _payload(self, call: object) -> bytes:
         if not isinstance(call, BoundCall):
-            return self._codec.encode((call,), {})
+            try:
+                return self._codec.encode((call,), {})
+            except InvalidPayload as problem:
+                if isinstance(call, tuple | dict):
+                    raise InvalidPayload(
+                        f"{problem}; a call of several arguments is {self._spec.handler}.bind(…)"
+                    ) from None
+                raise
         if call.spec.handler != self._spec.handler:
             raise InvalidValue(f"{self._spec.handler}: a call of {call.spec.handler} is among its calls")
         return call.spec.payload

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from threading import Event, Lock
 
 from luciole import limits
-from luciole.errors import IllegalState
+from luciole.errors import IllegalState, InvalidValue
 from luciole.model.duration import Duration, duration_us
 from luciole.model.ids import ExecutionKey
 from luciole.model.instant import Instant, to_datetime
@@ -112,7 +112,13 @@ class Context:
                 self._event.set()
 
     def progress(self, value: str | float) -> None:
-        """Tell how far it is, as a text or a number; the latest value travels with the next heartbeat."""
+        """Tell how far it is, as a text or a number; the latest value travels with the next heartbeat.
+
+        Raises:
+            InvalidValue: it is neither.
+        """
+        if not isinstance(value, str | float | int):
+            raise InvalidValue(f"progress: a {type(value).__name__} is neither a text nor a number; write it as a text")
         text = value if isinstance(value, str) else f"{value:g}"
         self._progress = text.encode("utf-8", "replace").decode()[: limits.PROGRESS_LENGTH_MAX]
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from luciole import limits
 from luciole.executor.attempt import Attempt, Finished, Place, StoreTime
+from luciole.executor.failure_log import FailureLog
 from luciole.executor.inbox import Inbox
 from luciole.executor.outcome import Ended
 from luciole.executor.registry import HandlerRegistry
@@ -40,6 +41,7 @@ class Runner:
         self._held: dict[ExecutionKey, Attempt] = {}
         self._abandoned: set[Attempt] = set()
         self._places: dict[RunIn, Place] = {}
+        self._failures = FailureLog(clock=clock)
         self.done: Inbox[Finished] = Inbox(asyncio.get_running_loop(), self._finished)
         self.timers = Timers(clock, self._live)
         self.quiet = asyncio.Event()  #: set while nothing is held
@@ -209,6 +211,7 @@ class Runner:
         """Report an attempt that does not end by itself; its slot stays taken until it does."""
         self._forget(attempt)
         ended = attempt.told or _CUT_OFF
+        self._failures.note(attempt, ended)
         self._sink([(_report(attempt.delivered, ended, attempt.started_us, self._time.now_us()), attempt.home)])
 
     def _forget(self, attempt: Attempt) -> None:
@@ -225,6 +228,7 @@ class Runner:
                 self._abandoned.discard(attempt)
                 continue
             del self._held[attempt.delivered.key]
+            self._failures.note(attempt, ended)
             reports.append((_report(attempt.delivered, ended, attempt.started_us, at_us), attempt.home))
         if not self._held:
             self.quiet.set()

@@ -22,6 +22,8 @@ from luciole.store.reads import ExecutionFilter
 from luciole.store.spi import Store
 from luciole.testing.clock import START_US, FakeClock
 
+_LOOK_US = MS_US
+
 
 class _Unhurried(Settings):
     """Settings without bounds: nobody dies in this time, so an idle node looks about once a day."""
@@ -30,17 +32,18 @@ class _Unhurried(Settings):
         """Check nothing."""
 
 
-_SETTINGS = {
-    "max_idle_wakeup_us": 1 * DAY_US,
-    "stuck_after_us": 30 * DAY_US,
-    "lease_ttl_us": 30 * DAY_US,
-    "lease_renew_pause_us": 5 * DAY_US,
-    "heartbeat_pause_us": 5 * DAY_US,
-    "node_ttl_us": 30 * DAY_US,
-    "session_ttl_us": 30 * DAY_US,
-    "retention_us": 36_500 * DAY_US,
-}
-_LOOK_US = MS_US
+def _unhurried(namespace: str) -> Settings:
+    return _Unhurried(
+        namespace=namespace,
+        max_idle_wakeup_us=1 * DAY_US,
+        stuck_after_us=30 * DAY_US,
+        lease_ttl_us=30 * DAY_US,
+        lease_renew_pause_us=5 * DAY_US,
+        heartbeat_pause_us=5 * DAY_US,
+        node_ttl_us=30 * DAY_US,
+        session_ttl_us=30 * DAY_US,
+        retention_us=36_500 * DAY_US,
+    )
 
 
 class AppTest:
@@ -70,7 +73,7 @@ class AppTest:
         self._real = SystemClock()
         self._context = running(
             app,
-            _Unhurried(namespace=app.namespace, **_SETTINGS),
+            _unhurried(app.namespace),
             store=self.store,
             surroundings=Surroundings(clock=self.clock),
             own_loop=False,
