@@ -106,7 +106,7 @@ def test_the_noise_of_the_machine_is_shown_when_it_was_calibrated(tmp_path: Path
     )
     Kept(tmp_path).save_noise(rate(100), noise)
     _, lines = call("compare", old, new, "--perf", str(tmp_path))
-    assert any("noise here 4.0%" in line for line in lines)
+    assert any("noise here 4.0%, could see 14.1%" in line for line in lines)
 
 
 def test_a_run_compares_itself_with_a_stored_result(tmp_path: Path) -> None:

@@ -266,4 +266,7 @@ def test_what_was_accepted_elsewhere_is_not_accepted_here() -> None:
 
 def test_the_noise_of_this_machine_stands_beside_the_figure() -> None:
     terms = Terms(today=TODAY, noise={"drain_rate": 0.081})
-    assert only_row(of("burst", "drain_rate", 100), of("burst", "drain_rate", 99), terms).note == "noise here 8.1%"
+    assert (
+        only_row(of("burst", "drain_rate", 100), of("burst", "drain_rate", 99), terms).note
+        == "noise here 8.1%, could see 28.5%"
+    )

@@ -69,6 +69,11 @@ class Slices(msgspec.Struct, frozen=True, kw_only=True):
             shutil.rmtree(scratch, ignore_errors=True)
 
 
+def run_here(words: Sequence[str]) -> tuple[int, str]:
+    """Run `luciole` with these words on the code that is running now; return its exit code and its last words."""
+    return _run([sys.executable, "-m", "luciole", *words], Path.cwd(), os.environ)
+
+
 def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
     """Run a command in a session of its own; return its exit code and its last words."""
     with subprocess.Popen(  # noqa: S603 - our own words

@@ -8,7 +8,9 @@ from luciole.bench.cli.capacity import capacity
 from luciole.bench.cli.chaos import chaos
 from luciole.bench.cli.compare import compare
 from luciole.bench.cli.doctor import doctor_command
+from luciole.bench.cli.export import export, repro
 from luciole.bench.cli.idle import idle
+from luciole.bench.cli.kept import baseline, calibrate, trend_command
 from luciole.bench.cli.micro import micro
 from luciole.bench.cli.pickup import pickup
 from luciole.bench.cli.probe import probe
@@ -55,10 +57,15 @@ for command in (
     run.add_command(command)
 for command in (
     ab,
+    baseline,
+    calibrate,
     capacity,
     compare,
     doctor_command,
+    export,
     probe,
     report_command,
+    repro,
+    trend_command,
 ):
     bench.add_command(command)

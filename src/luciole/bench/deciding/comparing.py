@@ -11,6 +11,7 @@ from luciole.bench.deciding.accepted import Accepted
 from luciole.bench.deciding.figures import Figure, figures_of
 from luciole.bench.deciding.kinds import WORK_FLOOR, Kind, kind_of_unit, threshold_of
 from luciole.bench.deciding.likeness import Likeness, differences_of
+from luciole.bench.deciding.noise import detectable
 from luciole.bench.deciding.ranks import rank_sum_p
 from luciole.bench.deciding.sequential import THRESHOLD
 from luciole.bench.profiles import PROFILES, Profile
@@ -147,7 +148,7 @@ def _row(one: Figure, other: Figure, profile: Profile, terms: Terms) -> Row:
         new=other.median,
         change=change,
         threshold=threshold,
-        note=_noise(one.name, terms),
+        note=_noise(one, other, terms),
     )
     if (one.unit, one.direction) != (other.unit, other.direction):
         was, now = (f"{figure.unit}, {figure.direction} is better" for figure in (one, other))
@@ -190,9 +191,12 @@ def share_of_change(old: float, new: float) -> float:
     return (new - old) / abs(old) if old else (inf if new > 0 else -inf)
 
 
-def _noise(name: str, terms: Terms) -> str:
-    noise = (terms.noise or {}).get(name)
-    return "" if noise is None else f"noise here {noise:.1%}"
+def _noise(one: Figure, other: Figure, terms: Terms) -> str:
+    """Return what calibration says of a figure: its noise, and which change so many values can see through it."""
+    noise = (terms.noise or {}).get(one.name)
+    if noise is None:
+        return ""
+    return f"noise here {noise:.1%}, could see {detectable(noise, len(one.values), len(other.values)):.1%}"
 
 
 def _accepting(row: Row, metric: str, new: Result, terms: Terms) -> Row:

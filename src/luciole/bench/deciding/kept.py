@@ -64,6 +64,19 @@ class Kept:
         """Return where the baseline for results like this one lies, whether it is there or not."""
         return self._machine(result) / "baselines" / name / f"{_subject(result)}.json"
 
+    def read_baseline(self, result: Result, name: str) -> Result:
+        """Read the baseline for results like this one.
+
+        Raises:
+            NotReadable: there is none of this machine, or it can't be read; the message says which there are.
+        """
+        path = self.baseline_path(result, name)
+        if path.exists():
+            return read_result(path)
+        elsewhere = [found.parts[-4] for found in self.folder.glob(f"machines/*/baselines/{name}/{path.name}")]
+        known = f"there are some of {', '.join(sorted(elsewhere))}" if elsewhere else "there is none of any machine"
+        raise NotReadable(f"{path}: no baseline {name!r} of this machine ({known}); keep one with `baseline save`")
+
     def baselines(self) -> Iterator[tuple[Path, Result | NotReadable]]:
         """Yield every baseline with its path, or with why it can't be read."""
         for path in sorted(self.folder.glob("machines/*/baselines/*/*.json")):
