@@ -46,6 +46,7 @@ def test_each_disagreement_of_ledger_and_store_is_seen() -> None:
     assert failed([FIRST]) == {"ledger_succeeded_without_a_start"}
     assert failed([FIRST, SECOND], ROWS[:1]) == {"ledger_starts_unknown_to_the_store"}
     assert failed([FIRST, SECOND, FIRST._replace(shard=4)]) == {"ledger_starts_unknown_to_the_store"}
+    assert failed([FIRST, SECOND], [ROWS[0], (*ROWS[1][:4], 12)]) == {"ledger_starts_of_what_was_cancelled"}
     early = SECOND._replace(started_us=SECOND.due_us - 5_000)
     assert failed([FIRST, early]) == {"ledger_starts_before_they_were_due"}
 
@@ -110,7 +111,7 @@ def test_of_a_window_shorter_than_a_period_only_a_part_fires() -> None:
 
 def started(*lags_us: int) -> Punctuality:
     starts = [Start(0, 1, AT_US, 0, 1, AT_US, AT_US + lag_us) for lag_us in lags_us]
-    return punctuality(starts, since_us=AT_US, period_us=60 * SECOND_US)
+    return punctuality(starts, since_us=AT_US, until_us=AT_US + 60 * SECOND_US, period_us=60 * SECOND_US)
 
 
 def test_each_clause_of_the_objective_can_be_failed() -> None:
@@ -129,7 +130,12 @@ def test_each_clause_of_the_objective_can_be_failed() -> None:
 def test_second_attempts_and_fires_of_the_warm_up_do_not_count_for_punctuality() -> None:
     late = Start(0, 1, AT_US, 0, 2, AT_US, AT_US + 9 * SECOND_US)
     warm = Start(0, 1, AT_US - 1, 0, 1, AT_US - 1, AT_US + 9 * SECOND_US)
-    assert punctuality([late, warm, FIRST], since_us=AT_US, period_us=60 * SECOND_US).starts == 1
+    assert (
+        punctuality(
+            [late, warm, FIRST], since_us=AT_US, until_us=AT_US + 60 * SECOND_US, period_us=60 * SECOND_US
+        ).starts
+        == 1
+    )
 
 
 def test_resources_have_a_mean_and_a_peak_and_sum_over_the_processes_of_a_part() -> None:

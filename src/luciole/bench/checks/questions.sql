@@ -16,7 +16,7 @@ WHERE s.namespace = :namespace AND substr(s.name, 1, length(:prefix)) = :prefix;
 SELECT count(*) FROM cursor c WHERE c.due_us < :at_us;
 
 -- name: schedules
--- of: burst register chaos steady
+-- of: burst register chaos steady mixed
 -- expect: = :jobs
 SELECT count(*) FROM schedule s WHERE s.namespace = :namespace AND substr(s.name, 1, length(:prefix)) = :prefix;
 
@@ -45,7 +45,7 @@ SELECT count(*) FROM execution e WHERE e.state < 10;
 
 -- One fire time of one schedule, two executions.
 -- name: doubles
--- of: burst enqueue chaos steady steady-overrun
+-- of: burst enqueue chaos steady steady-overrun mixed backlog
 -- expect: = 0
 SELECT count(*) FROM (
     SELECT e.schedule_id, e.fire_us FROM execution e WHERE e.part >= 0
@@ -84,13 +84,13 @@ SELECT count(*) FROM schedule s JOIN cursor c ON c.shard = s.shard AND c.schedul
 WHERE s.namespace = :namespace AND substr(s.name, 1, length(:prefix)) = :prefix AND c.revision <> :revision + 1;
 
 -- name: open_entries
--- of: burst enqueue register chaos steady
+-- of: burst enqueue register chaos steady mixed backlog
 -- expect: = 0
 SELECT count(*) FROM entry;
 
 -- A second attempt has a first that failed or was lost; in a burst none does.
 -- name: second_attempts
--- of: burst enqueue steady
+-- of: burst enqueue steady backlog
 -- expect: = 0
 SELECT (SELECT count(*) FROM execution e WHERE e.attempt <> 1) + (SELECT count(*) FROM attempt);
 
@@ -102,7 +102,7 @@ SELECT count(*) FROM execution e WHERE e.fire_us = :at_us AND e.created_us < :at
 
 -- An execution of a schedule that began while an earlier one had not ended.
 -- name: overlaps
--- of: burst enqueue chaos steady steady-overrun
+-- of: burst enqueue chaos steady steady-overrun mixed
 -- expect: = 0
 SELECT count(*) FROM (
     SELECT e.created_us, max(coalesce(e.finished_us, 9000000000000000)) OVER (
@@ -113,12 +113,12 @@ SELECT count(*) FROM (
 ) run WHERE run.created_us < run.busy_until_us;
 
 -- name: executions_in_a_wrong_shard
--- of: burst enqueue chaos steady steady-overrun
+-- of: burst enqueue chaos steady steady-overrun mixed backlog
 -- expect: = 0
 SELECT count(*) FROM execution e JOIN schedule s ON s.schedule_id = e.schedule_id WHERE s.shard <> e.shard;
 
 -- name: lease_rows
--- of: burst enqueue register chaos steady steady-overrun
+-- of: burst enqueue register chaos steady steady-overrun mixed backlog
 -- expect: = :shards
 SELECT count(*) FROM lease;
 
@@ -130,12 +130,12 @@ SELECT sum(fence) FROM lease;
 
 -- Not of chaos: a node that can't say how its deliveries ended lets its leases run out.
 -- name: leases_left
--- of: burst enqueue register steady
+-- of: burst enqueue register steady mixed backlog
 -- expect: = 0
 SELECT count(*) FROM lease WHERE holder IS NOT NULL;
 
 -- name: nodes_left
--- of: burst enqueue register steady
+-- of: burst enqueue register steady mixed backlog
 -- expect: = 0
 SELECT count(*) FROM node;
 
@@ -168,13 +168,13 @@ WHERE c.due_us >= s.created_us + 86400000000 AND c.fire_us = c.due_us;
 SELECT count(*) FROM execution e;
 
 -- name: executions_not_succeeded
--- of: chaos steady
+-- of: chaos steady backlog
 -- expect: = 0
 SELECT count(*) FROM execution e WHERE e.state <> 10;
 
 -- An attempt follows only one that is recorded as failed or lost.
 -- name: attempts_without_a_recorded_end
--- of: chaos
+-- of: chaos mixed
 -- expect: = 0
 SELECT count(*) FROM execution e WHERE e.attempt - 1 <> (
     SELECT count(*) FROM attempt a WHERE a.shard = e.shard AND a.schedule_id = e.schedule_id
@@ -204,14 +204,14 @@ OR (one.next_us - one.first_us) <> (one.fired + one.skipped) * :period_us;
 
 -- Fire times of a window that are an execution or stand in the ledger.
 -- name: fires_with_an_outcome
--- of: steady
+-- of: steady mixed backlog
 -- expect: = :fires
 SELECT (SELECT count(*) FROM execution e WHERE e.schedule_id <> 0 AND e.part = 0)
     + (SELECT coalesce(sum(l.fires), 0) FROM ledger l);
 
 -- Each schedule by itself: one may not stand in for another.
 -- name: schedules_that_fired_otherwise
--- of: steady
+-- of: steady mixed backlog
 -- expect: = 0
 SELECT count(*) FROM (
     SELECT (SELECT count(*) FROM execution e WHERE e.shard = s.shard AND e.schedule_id = s.schedule_id AND e.part = 0)
@@ -221,12 +221,12 @@ SELECT count(*) FROM (
 ) one WHERE one.fires <> :fires_each;
 
 -- name: fires_outside_the_window
--- of: steady
+-- of: steady mixed
 -- expect: = 0
 SELECT count(*) FROM execution e WHERE e.schedule_id <> 0 AND NOT (e.fire_us >= :start_us AND e.fire_us < :end_us);
 
 -- name: cursors_still_due
--- of: steady
+-- of: steady mixed backlog
 -- expect: = 0
 SELECT count(*) FROM cursor c WHERE c.due_us < :end_us;
 
@@ -234,3 +234,58 @@ SELECT count(*) FROM cursor c WHERE c.due_us < :end_us;
 -- of: steady steady-overrun
 -- expect: read
 SELECT coalesce(sum(l.fires), 0) FROM ledger l;
+
+-- name: scheduled_not_succeeded
+-- of: mixed
+-- expect: = 0
+SELECT count(*) FROM execution e WHERE e.schedule_id <> 0 AND e.state <> 10;
+
+-- name: requests
+-- of: mixed
+-- expect: = :requests
+SELECT count(*) FROM execution e WHERE e.schedule_id = 0;
+
+-- name: requests_that_succeeded_at_once
+-- of: mixed
+-- expect: = :plain
+SELECT count(*) FROM execution e WHERE e.schedule_id = 0 AND e.state = 10 AND e.attempt = 1;
+
+-- name: requests_that_succeeded_at_the_second_attempt
+-- of: mixed
+-- expect: = :retried
+SELECT count(*) FROM execution e WHERE e.schedule_id = 0 AND e.state = 10 AND e.attempt = 2;
+
+-- name: first_attempts_recorded_as_failed
+-- of: mixed
+-- expect: = :retried
+SELECT count(*) FROM attempt a WHERE a.attempt = 1 AND a.outcome = 'failed';
+
+-- name: requests_cancelled
+-- of: mixed
+-- expect: = :cancelled
+SELECT count(*) FROM execution e WHERE e.schedule_id = 0 AND e.state = 12;
+
+-- What was missed brings what its policy says: the latest, none, or so many.
+-- name: executions_of_fire_once
+-- of: backlog
+-- expect: = :once
+SELECT count(*) FROM execution e JOIN schedule s ON s.shard = e.shard AND s.schedule_id = e.schedule_id
+WHERE substr(s.name, 1, 13) = 'overdue-once-';
+
+-- name: executions_of_skip
+-- of: backlog
+-- expect: = 0
+SELECT count(*) FROM execution e JOIN schedule s ON s.shard = e.shard AND s.schedule_id = e.schedule_id
+WHERE substr(s.name, 1, 13) = 'overdue-skip-';
+
+-- name: executions_of_catch_up
+-- of: backlog
+-- expect: = :caught
+SELECT count(*) FROM execution e JOIN schedule s ON s.shard = e.shard AND s.schedule_id = e.schedule_id
+WHERE substr(s.name, 1, 14) = 'overdue-catch-';
+
+-- name: executions_of_fresh_fires
+-- of: backlog
+-- expect: = :fresh
+SELECT count(*) FROM execution e JOIN schedule s ON s.shard = e.shard AND s.schedule_id = e.schedule_id
+WHERE substr(s.name, 1, 6) = 'fresh-';

@@ -3,6 +3,7 @@
 import click
 
 from luciole.bench.cli.ab import ab
+from luciole.bench.cli.backlog import backlog
 from luciole.bench.cli.burst import burst
 from luciole.bench.cli.capacity import capacity
 from luciole.bench.cli.chaos import chaos
@@ -12,10 +13,12 @@ from luciole.bench.cli.export import export, repro
 from luciole.bench.cli.idle import idle
 from luciole.bench.cli.kept import baseline, calibrate, trend_command
 from luciole.bench.cli.micro import micro
+from luciole.bench.cli.mixed import mixed
 from luciole.bench.cli.pickup import pickup
 from luciole.bench.cli.probe import probe
 from luciole.bench.cli.register import register
 from luciole.bench.cli.report import report_command
+from luciole.bench.cli.soak import soak
 from luciole.bench.cli.steady import steady
 from luciole.bench.profiles import PROFILES
 
@@ -46,12 +49,15 @@ def run() -> None:
 
 
 for command in (
+    backlog,
     burst,
     chaos,
     idle,
     micro,
+    mixed,
     pickup,
     register,
+    soak,
     steady,
 ):
     run.add_command(command)

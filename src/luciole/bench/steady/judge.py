@@ -19,6 +19,10 @@ ON_TIME_MIN = 0.999
 #: Of all starts of an aligned load, 99 % must come within this.
 ALIGNED_P99_US = 5 * limits.SECOND_US
 
+#: Percentiles over time are those of pieces of a window: of this length, or longer when there would be too many.
+_PIECE_US = 10 * limits.SECOND_US
+_PIECES_MAX = 120
+
 
 class Punctuality(msgspec.Struct, frozen=True, kw_only=True):
     """How the first attempts of a window started."""
@@ -27,6 +31,7 @@ class Punctuality(msgspec.Struct, frozen=True, kw_only=True):
     on_time: int  #: within a second of their due time
     in_cycle: int  #: within a period of it
     lag: Distribution
+    lag_by_time: dict[Instant, Distribution]  #: the same by a piece of the window, from its beginning
 
     @property
     def on_time_share(self) -> float:
@@ -34,19 +39,25 @@ class Punctuality(msgspec.Struct, frozen=True, kw_only=True):
         return self.on_time / self.starts if self.starts else 0.0
 
 
-def punctuality(starts: Iterable[Start], *, since_us: Instant, period_us: int) -> Punctuality:
-    """Count the first attempts that were due since an instant."""
+def punctuality(starts: Iterable[Start], *, since_us: Instant, until_us: Instant, period_us: int) -> Punctuality:
+    """Count the first attempts that were due in a window."""
+    piece_max_us = max(_PIECE_US, -(-(until_us - since_us) // _PIECES_MAX))
     lag = Distribution()
+    by_time: dict[Instant, Distribution] = {}
     count = on_time = in_cycle = 0
     for start in starts:
-        if start.attempt != 1 or start.due_us < since_us:
+        if start.attempt != 1 or not since_us <= start.due_us < until_us:
             continue
         late_us = start.started_us - start.due_us
         lag.add(late_us)
+        piece_us = start.due_us - (start.due_us - since_us) % piece_max_us
+        if piece_us not in by_time:
+            by_time[piece_us] = Distribution()
+        by_time[piece_us].add(late_us)
         count += 1
         on_time += late_us <= ON_TIME_US
         in_cycle += late_us < period_us
-    return Punctuality(starts=count, on_time=on_time, in_cycle=in_cycle, lag=lag)
+    return Punctuality(starts=count, on_time=on_time, in_cycle=in_cycle, lag=lag, lag_by_time=by_time)
 
 
 def unmet(spec: SteadySpec, found: Punctuality, *, missed: int) -> list[str]:

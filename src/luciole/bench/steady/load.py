@@ -1,6 +1,6 @@
 """The schedules of a steady load: declared as an app declares its own, before the window begins."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice, repeat
 
 from luciole import limits
@@ -50,21 +50,24 @@ async def register(store: Store, spec: SteadySpec, job: JobSpec, clock: Clock) -
     begun_us = clock.monotonic_us()
     still = still_trigger(spec, await store.now_us())
     waiting = max(_PROBE, spec.schedules - firing)
-    await _declare(store, job, repeat(still, waiting), STILL_PREFIX)
+    await declare_in_chunks(store, _named(job, repeat(still, waiting), STILL_PREFIX))
     took_us = clock.monotonic_us() - begun_us
     wanted_us = await store.now_us() + round(firing / waiting * took_us * _MARGIN) + _MARGIN_US
     start_us = -(-wanted_us // limits.SECOND_US) * limits.SECOND_US
-    await _declare(store, job, triggers(spec, start_us), PREFIX)
+    await declare_in_chunks(store, _named(job, triggers(spec, start_us), PREFIX))
     if await store.now_us() > start_us:
         raise InvalidRun("the load was not registered when it should have begun; is something else running?")
     return start_us
 
 
-async def _declare(store: Store, job: JobSpec, each: Iterable[Trigger], prefix: str) -> None:
-    policy = Policy()
-    numbered = enumerate(each)
-    while chunk := [
-        Declaration(name=f"{prefix}{number:07d}", job=job, trigger=trigger, policy=policy)
-        for number, trigger in islice(numbered, _CHUNK)
-    ]:
+async def declare_in_chunks(store: Store, each: Iterable[Declaration]) -> None:
+    """Declare many schedules, some thousands at a time, each time for an owner of its own."""
+    waiting = iter(each)
+    while chunk := list(islice(waiting, _CHUNK)):
         await declare(store, chunk, namespace=subject.NAMESPACE, owner=chunk[0].name)
+
+
+def _named(job: JobSpec, each: Iterable[Trigger], prefix: str) -> Iterator[Declaration]:
+    policy = Policy()
+    for number, trigger in enumerate(each):
+        yield Declaration(name=f"{prefix}{number:07d}", job=job, trigger=trigger, policy=policy)

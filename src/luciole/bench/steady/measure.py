@@ -1,8 +1,10 @@
 """The steady profile as a run: registered, fired for a window, drained, reconciled, judged."""
 
+import asyncio
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -14,9 +16,9 @@ from luciole.bench.result import Check, Repeat, Result
 from luciole.bench.run import STOLEN_MAX, fresh_place
 from luciole.bench.steady import load, subject
 from luciole.bench.steady.judge import punctuality, unmet
-from luciole.bench.steady.ledger import Reconciliation, read_executions, read_starts
+from luciole.bench.steady.ledger import read_starts, reconciled
 from luciole.bench.steady.rig import Rig, Size
-from luciole.bench.steady.sampler import SHORT_LOOKS, Sample, Sampler, resources
+from luciole.bench.steady.sampler import SHORT_LOOKS, Sample, Sampler, resources, thinned
 from luciole.bench.steady.spec import NODES_PROVEN, SteadySpec, read_handler
 from luciole.bench.stores import open_fresh
 from luciole.bench.verdict import InvalidRun
@@ -39,6 +41,24 @@ class Window(msgspec.Struct, kw_only=True):
     after: Work = msgspec.field(default_factory=Work)
     samples: list[Sample] = []
     log_bytes: int | None = None
+
+
+class Beside(Protocol):
+    """What else a profile does while the load fires."""
+
+    kind: str  #: of its questions; see `checks/questions.sql`
+
+    async def run(self, place: Place, start_us: Instant, end_us: Instant) -> None:
+        """Do it, for as long as the window lasts."""
+        ...
+
+    def values(self) -> Values:
+        """Return what its questions need to know."""
+        ...
+
+    def fill(self, repeat: Repeat) -> None:
+        """Add its figures, and what made it invalid."""
+        ...
 
 
 class SteadyMeasure:
@@ -67,6 +87,7 @@ async def steady_repeat(
     progress: Callable[[str], None],
     *,
     gives_up: bool = False,
+    beside: Beside | None = None,
 ) -> Repeat:
     """Measure one window.
 
@@ -77,10 +98,11 @@ async def steady_repeat(
         clock: the time.
         progress: told what a person may want to know.
         gives_up: end the window as soon as it can't be met any more; then only what must never happen is checked.
+        beside: what else happens in the window.
     """
     with tempfile.TemporaryDirectory(prefix="luciole-bench-") as name:
         async with fresh_place(backend) as place:
-            one = SteadyRepeat(spec, place, Path(name), backend.folder, clock=clock, progress=progress)
+            one = SteadyRepeat(spec, place, Path(name), backend.folder, clock=clock, beside=beside)
             repeat = await one.run(index, gives_up=gives_up)
     lag = repeat.distributions["start_lag"]
     progress(
@@ -101,14 +123,14 @@ class SteadyRepeat:
         data_folder: Path,
         *,
         clock: Clock,
-        progress: Callable[[str], None],
+        beside: Beside | None,
     ) -> None:
         self._spec = spec
         self._place = place
         self._folder = folder
         self._data_folder = data_folder
         self._clock = clock
-        self._progress = progress
+        self._beside = beside
 
     async def run(self, index: int, *, gives_up: bool) -> Repeat:
         """Run it all and judge it."""
@@ -152,11 +174,16 @@ class SteadyRepeat:
         async def close() -> None:
             await rig.until("all that was due is done", lambda: self._closed(rig, window))
 
-        await rig.phase("window", rig.sampled(fire))
+        async def both(sampler: Sampler) -> None:
+            if self._beside is None:
+                await fire(sampler)
+            else:
+                await asyncio.gather(fire(sampler), self._beside.run(self._place, window.start_us, window.end_us))
+
+        await rig.phase("window", rig.sampled(both))
         if not window.given_up:
             await rig.phase("close", close())
             window.after = await read_work(self._place)
-            window.samples = [*window.samples]
             window.log_bytes = log.bytes if (log := await read_log(self._place, window.before, window.after)) else None
         window.stolen_share = stolen_share(stolen, cpu_clock())
         return window
@@ -168,7 +195,11 @@ class SteadyRepeat:
     async def _judged(self, index: int, rig: Rig, window: Window) -> Repeat:
         spec = self._spec
         since_us = window.start_us + spec.warmup_s * limits.SECOND_US
-        found = punctuality(read_starts(rig.ledgers), since_us=since_us, period_us=spec.period_s * limits.SECOND_US)
+        # Requests have no schedule; their lateness is none of the load's.
+        starts = (start for start in read_starts(rig.ledgers) if start.schedule_id)
+        found = punctuality(
+            starts, since_us=since_us, until_us=window.end_us, period_us=spec.period_s * limits.SECOND_US
+        )
         missed = (await ask(self._place, ["fires_missed"], {}))["fires_missed"]
         repeat = Repeat(
             index=index,
@@ -183,7 +214,12 @@ class SteadyRepeat:
             },
             distributions={"start_lag": found.lag.percentiles()},
             checks=await self._checks(rig, window),
-            actual=self._actual(rig, window),
+            actual={
+                **self._actual(rig, window),
+                "lag_p99_by_time": [
+                    (at_us, piece.percentiles().p99) for at_us, piece in sorted(found.lag_by_time.items())
+                ],
+            },
             objective=unmet(spec, found, missed=missed),
         )
         if window.given_up:
@@ -192,13 +228,15 @@ class SteadyRepeat:
             repeat.invalid.append(f"the hypervisor took {window.stolen_share:.0%} of the CPU time of the window")
         if spec.nodes > NODES_PROVEN:
             repeat.notes.append(f"{spec.nodes} nodes: unproven, measured only up to {NODES_PROVEN}")
+        if self._beside:
+            self._beside.fill(repeat)
         repeat.figures |= self._costs(window, repeat.figures)
         return repeat
 
     async def _checks(self, rig: Rig, window: Window) -> list[Check]:
         spec = self._spec
         firing = spec.firing
-        values: Values = {
+        values: dict[str, int | str] = {
             "jobs": firing,
             "namespace": subject.NAMESPACE,
             "prefix": load.PREFIX,
@@ -208,11 +246,10 @@ class SteadyRepeat:
             "fires_each": spec.fires_each,
             "shards": spec.shards,
         }
-        reconciliation = Reconciliation(read_starts(rig.ledgers))
-        async for shard, executions in read_executions(self._place, spec.shards):
-            reconciliation.shard(shard, executions)
-        kind = "steady-overrun" if window.given_up else "steady"
-        return [*await check(self._place, kind, values), *reconciliation.checks()]
+        kind = self._beside.kind if self._beside else "steady-overrun" if window.given_up else "steady"
+        if self._beside:
+            values |= self._beside.values()
+        return [*await check(self._place, kind, values), *await reconciled(self._place, rig.ledgers, spec.shards)]
 
     def _actual(self, rig: Rig, window: Window) -> dict[str, object]:
         spec = self._spec
@@ -224,7 +261,7 @@ class SteadyRepeat:
             "executors": sum(name.startswith("executor") for name in rig.pids),
             "busiest": _busiest(window.samples),
             "statements": statements_between(window.before, window.after),
-            "samples": [msgspec.to_builtins(sample) for sample in window.samples],
+            "samples": [msgspec.to_builtins(sample) for sample in thinned(window.samples)],
         }
 
     def _costs(self, window: Window, figures: dict[str, float]) -> dict[str, float]:

@@ -26,6 +26,9 @@ LONG_LOOKS = 30
 #: A look that comes so much later than it should says that the bench itself was starved.
 LATE_MAX_US = 5 * limits.SECOND_US
 
+#: Samples of one window that a result keeps.
+_KEPT_MAX = 600
+
 _TABLES = ("cursor", "execution", "entry")
 
 
@@ -50,6 +53,7 @@ class Store:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._connection: Any = None
+        self._asking = asyncio.Lock()  # The sampler and whoever waits for something share the connection.
 
     async def open(self) -> None:
         """Connect."""
@@ -69,7 +73,7 @@ class Store:
         """
         if self._connection is None:
             return await asyncio.to_thread(self._state_of_file, now_us)
-        row = await self._connection.fetchrow(
+        (row,) = await self._fetch(
             "SELECT count(*) AS open_entries, "
             "coalesce($1::bigint - min(due_us) FILTER (WHERE due_us <= $1), 0)::bigint AS oldest_us, "
             "pg_current_wal_insert_lsn() - '0/0'::pg_lsn AS wal_bytes, "
@@ -85,16 +89,27 @@ class Store:
     async def number(self, question: str) -> int:
         """Return the answer to a question that has one number for it, in words that both kinds know."""
         if self._connection is not None:
-            return int(await self._connection.fetchval(question))
+            return int((await self._fetch(question))[0][0])
         return await asyncio.to_thread(self._ask_file, question)
 
     async def telemetry(self) -> list[str]:
         """Return what each node last told of itself, as JSON."""
         question = "SELECT telemetry FROM node"
         if self._connection is not None:
-            return [row["telemetry"] for row in await self._connection.fetch(question)]
+            return [row["telemetry"] for row in await self._fetch(question)]
         with closing(_read_only(sqlite_path(self._place.dsn))) as lite:
             return [row[0] for row in lite.execute(question)]
+
+    async def numbers(self, question: str) -> list[int]:
+        """Return the first column of the answer to a question, in words that both kinds know."""
+        if self._connection is not None:
+            return [int(row[0]) for row in await self._fetch(question)]
+        with closing(_read_only(sqlite_path(self._place.dsn))) as lite:
+            return [int(row[0]) for row in lite.execute(question)]
+
+    async def _fetch(self, question: str, *values: Any) -> list[Any]:  # noqa: ANN401 - what SQL has
+        async with self._asking:
+            return list(await self._connection.fetch(question, *values))
 
     def _state_of_file(self, now_us: int) -> dict[str, int]:
         path = sqlite_path(self._place.dsn)
@@ -188,6 +203,11 @@ def resources(samples: Sequence[Sample]) -> dict[str, float]:
         "open_max": max(one.open_entries for one in samples),
         "oldest_max_us": max(one.oldest_us for one in samples),
     }
+
+
+def thinned(samples: Sequence[Sample]) -> Sequence[Sample]:
+    """Return samples evenly spread over a window, few enough to be kept with its result."""
+    return samples[:: -(-len(samples) // _KEPT_MAX)] if samples else samples
 
 
 def part_of(name: str) -> str:

@@ -1,0 +1,1 @@
+"""Backlog: what is overdue when nodes come back, and what becomes due meanwhile."""

@@ -1,0 +1,50 @@
+"""`bench run mixed`."""
+
+from typing import Any
+
+import click
+import msgspec
+
+from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, refuse_dsn, run_of, shared
+from luciole.bench.cli.steady import load_options, spec_of
+from luciole.bench.mixed.measure import MixedMeasure
+from luciole.bench.profiles.mixed import MIXED
+from luciole.bench.run import perform
+from luciole.bench.verdict import BenchError
+from luciole.runtime.clock import SystemClock
+
+
+@click.command(help=MIXED.question)
+@shared
+@click.option("--schedules", type=click.IntRange(1, 2_000_000), help="How many.")
+@load_options
+@click.option("--duration-s", type=click.IntRange(1, 86_400), help="Whole periods, or less than one.")
+@click.option("--request-rate", type=click.IntRange(1, 10_000), help="Requests a second beside them.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the requests' instants and kinds.")
+def mixed(**options: Any) -> int:  # noqa: ANN401 - the options above
+    """Run the mixed profile; return the exit code."""
+    chosen = chosen_of(MIXED, options)
+    try:
+        backend = backend_of(options)
+        refuse_dsn(options)
+        load = spec_of(options, chosen)
+    except BenchError as error:
+        return end(error.verdict, str(error))
+    clock = SystemClock()
+    measure = MixedMeasure(
+        load,
+        backend,
+        request_rate=chosen["request_rate"],
+        seed=options["seed"],
+        repeats=chosen["repeats"],
+        clock=clock,
+        progress=progress,
+    )
+    requested = {
+        **msgspec.to_builtins(load),
+        **chosen,
+        "seed": options["seed"],
+        "size": options["size"],
+        "backend": options["backend"],
+    }
+    return finish(perform(run_of(MIXED, backend, requested, options), measure, clock=clock), options["out"])

@@ -1,0 +1,1 @@
+"""Mixed: schedules, requests, retries and cancellations at once."""

@@ -1,0 +1,88 @@
+"""The mixed profile as a run: the steady load, with requests beside it."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from luciole import limits
+from luciole.bench.backends import Backend, Place
+from luciole.bench.check import Values
+from luciole.bench.processes import Message, Process
+from luciole.bench.result import Percentiles, Repeat, Result
+from luciole.bench.steady.measure import steady_repeat
+from luciole.bench.steady.spec import SteadySpec
+from luciole.model.instant import Instant
+from luciole.runtime.clock import Clock
+
+#: Requests that come so much later than they should say that the generator was starved.
+_LATE_MAX_US = limits.SECOND_US
+
+
+class MixedMeasure:
+    """Each repeat on a fresh store with fresh processes."""
+
+    def __init__(
+        self,
+        load: SteadySpec,
+        backend: Backend,
+        *,
+        request_rate: int,
+        seed: int,
+        repeats: int,
+        clock: Clock,
+        progress: Callable[[str], None],
+    ) -> None:
+        self._load = load
+        self._backend = backend
+        self._rate = request_rate
+        self._seed = seed
+        self._repeats = repeats
+        self._clock = clock
+        self._progress = progress
+
+    async def __call__(self, result: Result) -> None:
+        """Fill in repeats."""
+        for index in range(self._repeats):
+            beside = RequestsBeside(self._rate, self._seed + index)
+            repeat = await steady_repeat(index, self._load, self._backend, self._clock, self._progress, beside=beside)
+            result.repeats.append(repeat)
+
+
+class RequestsBeside:
+    """Requests while the schedules fire.
+
+    Args:
+        rate: requests a second.
+        seed: of their instants and kinds.
+    """
+
+    kind = "mixed"
+
+    def __init__(self, rate: int, seed: int) -> None:
+        self._rate = rate
+        self._seed = seed
+        self._told: Message = {}
+
+    async def run(self, place: Place, start_us: Instant, end_us: Instant) -> None:
+        """Let another process make them."""
+        process = await Process.start("luciole.bench.mixed.requests", {"LUCIOLE_DSN": place.dsn})
+        try:
+            self._told = await process.ask("make", rate=self._rate, start_us=start_us, end_us=end_us, seed=self._seed)
+        finally:
+            await process.stop()
+
+    def values(self) -> Values:
+        """Return how many of each kind were accepted."""
+        made = {kind: int(self._told[kind]) for kind in ("plain", "retried", "cancelled")}
+        return {**made, "requests": sum(made.values())}
+
+    def fill(self, repeat: Repeat) -> None:
+        """Add what the requests took; a starved generator makes the run invalid."""
+        late = msgspec.convert(self._told["late"], Percentiles)
+        repeat.distributions["request_time"] = msgspec.convert(self._told["taken"], Percentiles)
+        repeat.distributions["generator_lag"] = late
+        repeat.figures["requests"] = float(self.values()["requests"])
+        if late.p99 > _LATE_MAX_US:
+            repeat.invalid.append(
+                f"the generator lagged: 1 % of its requests came {late.p99 / limits.SECOND_US:.1f} s late"
+            )
