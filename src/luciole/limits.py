@@ -229,6 +229,8 @@ RUN_MARKED_AFTER_US: Final = 1 * SECOND_US
 #: Polls, and passes of the planner, for what comes due close together are at least so far apart.
 POLL_PAUSE_MIN_US: Final = 5 * MS_US
 PLAN_PAUSE_MIN_US: Final = 10 * MS_US
+#: How often a planner that plans ahead looks again at more than it can read and must not plan yet.
+PLAN_WAIT_US: Final = 50 * MS_US
 #: How long one wait for a hint of the store lasts; and how often hints wake the planner at most.
 HINT_WAIT_US: Final = 5 * SECOND_US
 PLAN_HINT_PAUSE_US: Final = 50 * MS_US

@@ -73,7 +73,7 @@ class Settings:
     )  # fmt: skip
     plan_ahead_us: int = _duration(
         0, _PLAN, 0, limits.PLAN_AHEAD_MAX_US,
-        "Plan schedules so long before they are due, so that a burst is durable before its instant.",
+        "Plan schedules that may overlap, and bursts of those that must not, so long before they are due.",
     )  # fmt: skip
     held_max: int = _number(
         limits.HELD_MAX, _PLAN, 1, 1_000_000,

@@ -35,6 +35,11 @@ def test_the_list_names_each_profile_and_its_question() -> None:
         ("--set", "fsync;drop=1"),
         ("--dsn", "postgresql://me:hunter2@host/db"),
         ("--backend", "postgres", "--dsn", "mysql://me:hunter2@host/db"),
+        ("--plan-ahead", "1s"),
+        ("--plan-ahead", "soon", "--start", "warm"),
+        ("--plan-ahead", "6s", "--start", "warm"),
+        ("--topology", "zombie", "--start", "warm"),
+        ("--topology", "flap", "--schedulers", "2"),
     ],
 )
 def test_a_wrong_command_ends_with_the_code_for_usage_and_hides_passwords(wrong: tuple[str, ...]) -> None:
@@ -83,6 +88,38 @@ def test_contention_on_one_file_loses_races_and_doubles_nothing(tmp_path: Path) 
     assert found["reported_lost_races"].found > 0
     assert found["doubles"].found == 0
     assert code == 0
+
+
+@pytest.mark.slow
+def test_former_holders_that_keep_writing_are_refused_every_time(tmp_path: Path) -> None:
+    # I3: Method: other schedulers take all shards over; the former ones plan on, and never look at a deadline.
+    options = ("--jobs", "2000", "--ceiling", "none", "--repeats", "1", "--topology", "zombie")
+    code, _ = call("run", "burst", *options, "--size", "smoke", "--out", str(tmp_path))
+    found = {check.name: check.found for check in read_result(tmp_path).repeats[0].checks}
+    assert found["reported_zombie_plans"] > 0
+    assert found["reported_zombie_deliveries"] > 0
+    assert found["reported_zombie_accepted"] == 0
+    assert code == 0
+
+
+@pytest.mark.slow
+def test_take_overs_and_a_kill_in_the_middle_lose_and_double_nothing(tmp_path: Path) -> None:
+    # I1, I3, I4: whatever the killed scheduler had in memory or under way, each fire time has one outcome.
+    options = ("--jobs", "5000", "--ceiling", "none", "--repeats", "1", "--topology", "flap")
+    code, _ = call("run", "burst", *options, "--size", "smoke", "--out", str(tmp_path))
+    found = {check.name: check.found for check in read_result(tmp_path).repeats[0].checks}
+    assert found["reported_created_by_the_killed"] > 0
+    assert found["executions_of_the_instant"] == found["reported_settled"] == 5_000
+    assert found["doubles"] == 0
+    assert code == 0
+
+
+@pytest.mark.slow
+def test_what_is_planned_ahead_of_a_burst_is_durable_at_its_instant(tmp_path: Path) -> None:
+    options = ("--jobs", "4000", "--ceiling", "none", "--repeats", "1", "--start", "warm", "--plan-ahead", "5s")
+    code, lines = call("run", "burst", *options, "--size", "smoke", "--out", str(tmp_path))
+    assert (code, lines[-1]) == (0, "bench: OK 28 checks passed in 1 repeats")
+    assert read_result(tmp_path).repeats[0].distributions["fire_lag"].p99 == 1
 
 
 @pytest.mark.slow

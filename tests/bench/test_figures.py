@@ -60,7 +60,8 @@ def failed(**parts: object) -> set[str]:
         "drained": [drained(created=60, last_commit_us=2), drained(created=40, last_commit_us=2)],
         "closed": [closed(settled=60), closed(settled=40)],
         "stale": {"attempted": 64, "accepted": 0},
-        "contention": False,
+        "topology": "partitioned",
+        "troubles": {},
     }
     return {check.name for check in burst_checks(jobs=100, **{**sound, **parts}) if not check.passed}  # type: ignore[arg-type] # the parts have their types
 
@@ -131,5 +132,25 @@ def test_an_accepted_stale_fence_is_seen_and_so_is_one_that_was_never_tried() ->
 
 
 def test_contention_without_a_lost_race_was_none() -> None:
-    assert failed(contention=True) == {"reported_lost_races"}
-    assert failed(contention=True, drained=[drained(created=100, last_commit_us=2, lost=1)]) == set()
+    assert failed(topology="contention") == {"reported_lost_races"}
+    assert failed(topology="contention", drained=[drained(created=100, last_commit_us=2, lost=1)]) == set()
+
+
+def test_former_holders_must_have_tried_and_must_have_been_refused() -> None:
+    # I3: whoever lost a shard writes nothing under it, even when it never looks at its own deadline.
+    sound = {"zombie_plans": 9, "zombie_deliveries": 9, "zombie_accepted": 0}
+    assert failed(topology="zombie", troubles=sound) == set()
+    assert failed(topology="zombie", troubles={**sound, "zombie_plans": 0}) == {"reported_zombie_plans"}
+    assert failed(topology="zombie", troubles={**sound, "zombie_deliveries": 0}) == {"reported_zombie_deliveries"}
+    assert failed(topology="zombie", troubles={**sound, "zombie_accepted": 1}) == {"reported_zombie_accepted"}
+
+
+def test_a_kill_after_the_end_or_none_at_all_is_seen() -> None:
+    survivors = [drained(created=90, last_commit_us=2)]
+    sound = {"take_overs": 3, "kills": 1}
+    assert failed(topology="flap", troubles=sound, drained=survivors) == set()
+    assert failed(topology="flap", troubles=sound) == {"reported_created_by_the_killed"}
+    assert failed(topology="flap", troubles={"take_overs": 0, "kills": 0}, drained=survivors) == {
+        "reported_take_overs",
+        "reported_kills",
+    }

@@ -11,8 +11,11 @@ from tests.engine.world import World
 #: More seeds for who hunts: SEEDS=1000-1200 pytest tests/engine/test_simulation.py
 _FIRST, _, _LAST = os.environ.get("SEEDS", "0-5").partition("-")
 
+#: Worlds in which something was forgotten once: a delivery refused by a lost fence, one recorded under it.
+_REMEMBERED = () if "SEEDS" in os.environ else (95, 135)
 
-@pytest.mark.parametrize("seed", range(int(_FIRST), int(_LAST or _FIRST) + 1))
+
+@pytest.mark.parametrize("seed", [*range(int(_FIRST), int(_LAST or _FIRST) + 1), *_REMEMBERED])
 async def test_the_invariants_hold_whatever_happens(seed: int) -> None:
     """Goal: nothing is lost and nothing doubled, with every fault that this world knows.
 

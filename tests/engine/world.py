@@ -23,6 +23,9 @@ ItemT = TypeVar("ItemT")
 #: What an ordinary verb of the store takes at most.
 LATENCY_US = 3 * MS_US
 
+#: Schedules that differ in nothing: more than one look returns, so that they are moved in strides.
+_HERD = 40
+
 
 @dataclass
 class World:
@@ -39,11 +42,13 @@ class World:
     chance: Chance = field(init=False)
     plan_ahead: str = field(init=False)
     held_max: int = field(init=False)  #: entries of a shard in memory
+    due_max: int = field(init=False)  #: due schedules that one look returns; with few of them, all is a burst
 
     def __post_init__(self) -> None:
         self.chance = seeded_chance(self.seed)
         self.plan_ahead = self.pick(("0s", "0s", "2s"))
         self.held_max = self.pick((4_096, 4_096, 2))
+        self.due_max = self.pick((10_000, 32))
 
     def below(self, number: int) -> int:
         """Return a whole number from 0 to below this one."""
@@ -72,7 +77,12 @@ class World:
             return wrapped.as_store()
 
         starting = asyncio.create_task(
-            self.cluster.start(store=unreliable, plan_ahead=self.plan_ahead, held_max=self.held_max)
+            self.cluster.start(
+                store=unreliable,
+                plan_ahead=self.plan_ahead,
+                held_max=self.held_max,
+                max_due_records_per_tick=self.due_max,
+            )
         )
         await self.cluster.clock.advance(50 * MS_US)
         node = await starting
@@ -125,7 +135,11 @@ class World:
                     await executor.join(node, credits_=20)
 
     async def schedule_all(self) -> None:
-        """Register a schedule for each way to treat late and overlapping fires."""
+        """Register a schedule for each way to treat late and overlapping fires; in some worlds, many alike."""
+        if self.due_max < _HERD:
+            alike = every("5s").to_spec()
+            for number in range(_HERD):
+                await self.cluster.schedule(f"herd-{number}", alike, policy=Policy(misfire_after_us=3 * SECOND_US))
         policies = [
             Policy(overlap=overlap, misfire=misfire, misfire_after_us=3 * SECOND_US)
             for overlap in Overlap

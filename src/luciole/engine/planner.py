@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from luciole import limits
 from luciole.engine.commits import Commits, Opening, Trusted
@@ -25,6 +26,14 @@ from luciole.runtime.telemetry import Telemetry
 from luciole.store.spi import Store
 
 _log = logging.getLogger("luciole.planner")
+
+
+class _Worked(NamedTuple):
+    """How far a lane, or one look of it, came."""
+
+    next_us: Instant | None  #: when the next of the planned schedules is due; None: none of them is
+    more: bool  #: it stopped with more to do
+    waits: bool  #: all that was read must not be planned before its due time
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,8 +97,10 @@ class Planner:
         for failed in done:
             if isinstance(failed, BaseException):
                 raise failed  # Every lane has ended; nothing is under way any more.
-        following = [next_us for next_us in done if isinstance(next_us, int)]
-        pause_us = min([pause_us, *(self._until_us(next_us) for next_us in following)])
+        worked = [lane for lane in done if isinstance(lane, _Worked)]
+        if pause_us == 0 and any(lane.waits for lane in worked) and not any(lane.more for lane in worked):
+            pause_us = limits.PLAN_WAIT_US  # What is left of it must not be planned before its time.
+        pause_us = min([pause_us, *(self._until_us(lane.next_us) for lane in worked if lane.next_us is not None)])
         # What comes due close together shares one commit.
         return pause_us if pause_us == 0 else max(pause_us, limits.PLAN_PAUSE_MIN_US)
 
@@ -123,14 +134,8 @@ class Planner:
             cursors += by_shard[lease.shard]
         return [(tuple(held), tuple(cursors)) for held, cursors in lanes if held]
 
-    async def _lane(
-        self, leases: Sequence[Lease], due: Sequence[Cursor], *, more: bool, due_max: int
-    ) -> Instant | None:
-        """Work off what is due in some shards: what was read, then what the lane reads itself while there is more.
-
-        Returns:
-            When the next of the planned schedules is due; None: none of them is.
-        """
+    async def _lane(self, leases: Sequence[Lease], due: Sequence[Cursor], *, more: bool, due_max: int) -> _Worked:
+        """Work off what is due in some shards: what was read, then what the lane reads itself while there is more."""
         next_us: Instant | None = None
         strides = more
         for _ in range(limits.PLAN_ROUNDS_MAX):
@@ -149,10 +154,13 @@ class Planner:
             if more:
                 due, pause_us = await self._read(leases, due_max)
                 more = pause_us == 0
-            next_us = _earlier(next_us, await self._plan(due))
-            if not more:
-                break
-        return next_us
+            planned = await self._plan(due)
+            next_us = _earlier(next_us, planned.next_us)
+            if planned.waits or not more:
+                return _Worked(next_us, more=False, waits=planned.waits)
+        else:
+            return _Worked(next_us, more=more, waits=False)
+        return _Worked(next_us, more=False, waits=False)
 
     async def _stride(self, leases: Sequence[Lease], due_max: int) -> Strode:
         """Move what is alike; see `Strider.round`."""
@@ -171,8 +179,8 @@ class Planner:
             _log.warning("a stride failed, so its schedules are planned one by one: %s", problem)
             return Strode(left=True, more=True, gain=False, next_us=None)
 
-    async def _plan(self, due: Sequence[Cursor]) -> Instant | None:
-        """Plan due cursors; return when the next of them is due."""
+    async def _plan(self, due: Sequence[Cursor]) -> _Worked:
+        """Plan due cursors."""
         triggers = await self.triggers.load(self.store, self.telemetry, {cursor.trigger_id for cursor in due})
         now_us = self.store_clock.now_us()
         begun_us = 0 if self.steps is None else self.steps.begin()
@@ -196,7 +204,10 @@ class Planner:
             await self._commit(chunk)
             at += len(chunk)
         next_us = min((move.next_due_us for move in moves if move.next_due_us is not None), default=None)
-        return next_us if tick.later_us is None else _earlier(next_us, tick.later_us + self.plan_ahead_us)
+        if tick.later_us is None:
+            return _Worked(next_us, more=False, waits=False)
+        # Order is by due time: where nothing moved, what comes behind is not due yet either.
+        return _Worked(_earlier(next_us, tick.later_us + self.plan_ahead_us), more=False, waits=not moves)
 
     def _within_room(self, moves: Sequence[Move]) -> Sequence[Move]:
         """Leave what memory has no room for READY in the store."""

@@ -120,11 +120,20 @@ class Dispatcher:
                 continue
             session.credits += 1
             if self.holds.entry(entry.key) is entry:
-                # Settled, withdrawn, or its end was asked for: what is still open is found by polling.
-                self.holds.forget(entry.key)
+                self._take_back(entry, leases.get(entry.key.shard))
         for session, entries in by_session.items():
             self._send(session, entries)
         return 0 if self._recording else self.idle_pause_us
+
+    def _take_back(self, entry: Entry, lease: Lease | None) -> None:
+        """See to an entry whose delivery could not be recorded under a lease."""
+        if lease is None or self.holds.shards[entry.key.shard].lease.fence != lease.fence:
+            # The shard was lost and taken anew meanwhile, so the fence alone refused it; nobody else knows of it.
+            self.holds.lines.add(entry, self.store_clock.now_us())
+            self.wake()
+            return
+        # Settled, withdrawn, or its end was asked for: what is still open is found by polling.
+        self.holds.forget(entry.key)
 
     def cancel(self, entries: Iterable[Entry]) -> None:
         """End what somebody asked to end: pass it on to the executor, or settle what none has."""
@@ -201,7 +210,10 @@ class Dispatcher:
     def _send_recorded(self, session: Session, entry: Entry, by_session: dict[Session, list[Entry]]) -> None:
         recorded = entry._replace(delivered=True)
         if not self.holds.keep(recorded):
-            return  # The shard is somebody else's now, who finds the record and rescues the attempt.
+            # The shard is not held any more. Whoever holds it next finds the record and rescues the attempt; this
+            # node too, which then must not go on as if nothing had been recorded.
+            self.holds.stray(entry.key)
+            return
         if session.closed:
             # On record for an executor that is gone, and never sent: lost without counting against the handler.
             self.lose(Lost(recorded, session.executor_id, "its executor left before it was sent", delivered=False))

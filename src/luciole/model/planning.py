@@ -65,7 +65,7 @@ def plan_tick(
         cursors: due ones (`due_us <= horizon_us`), any order, each schedule once.
         now_us: the store's clock; lateness is judged by it.
         horizon_us: fires due until then are planned; `now_us`, or later when planning ahead. Overlap is decided by
-            what is open, which nobody knows beforehand: only schedules that allow it are planned ahead.
+            what is open, which nobody knows beforehand: only schedules that allow it are planned ahead here.
         triggers: by id; a text instead of a trigger says why it can't be read. Absent ones do not exist.
         next_fire: `Trigger.next_us` behind a memo.
     """
@@ -132,7 +132,8 @@ def plan_steps(
     """Decide the next step of groups of due cursors; arguments as for `plan_tick`.
 
     Only of those where every cursor takes the same plain step: one fire, in time, without jitter. `plan_tick` decides
-    the others, cursor by cursor.
+    the others, cursor by cursor. Where overlap forbids, a step may be taken ahead, too: the store leaves the cursors
+    that something is open of, and those are decided when they are due.
     """
     steps = []
     for group in groups:
@@ -144,7 +145,8 @@ def plan_steps(
             next_us = next_fire(trigger, group.fire_us)
         except Exception:  # noqa: BLE001, S112 - I7: `plan_tick` meets it again, and parks the schedules one by one
             continue
-        until_us = horizon_us if rules.overlap is OverlapCode.ALLOW else now_us
+        # What queues or replaces is decided at its due time: an earlier run may have ended by then.
+        until_us = horizon_us if rules.overlap in {OverlapCode.ALLOW, OverlapCode.FORBID} else now_us
         is_plain = rules.missed_before_us <= group.due_us <= until_us and (next_us is None or next_us > until_us)
         if is_plain:
             steps.append(Step(group, next_us, next_us, rules.overlap, rules.priority, rules.flags))

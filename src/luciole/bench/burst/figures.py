@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from luciole.bench.burst.spec import Closed, Drained
+from luciole.bench.burst.spec import Closed, Drained, Topology
 from luciole.bench.check import judge
 from luciole.bench.result import Check
 from luciole.bench.work import Log, Work
@@ -68,24 +68,41 @@ def burst_figures(  # noqa: PLR0913 - one value for each source of figures
 
 
 def burst_checks(
-    *, jobs: int, drained: Sequence[Drained], closed: Sequence[Closed], stale: Mapping[str, int], contention: bool
+    *,
+    jobs: int,
+    drained: Sequence[Drained],
+    closed: Sequence[Closed],
+    stale: Mapping[str, int],
+    topology: Topology,
+    troubles: Mapping[str, int],
 ) -> list[Check]:
     """Judge what the processes report: what they were told, against what the store then holds.
 
     Every entry goes to the one process whose commit made it; one that went to two would be settled by one and
-    confirmed to the other.
+    confirmed to the other. A killed process reports nothing, so that with `flap` the store alone says what was made,
+    and the reports say only that the kill came in the middle.
     """
+    created = sum(part.created for part in drained)
     counts = {
-        "reported_created": ("= :jobs", sum(part.created for part in drained)),
-        "reported_entries_handed_out": ("= :jobs", sum(part.entries for part in drained)),
         "reported_skipped": ("= 0", sum(part.skipped for part in drained)),
-        "reported_refused_shards": ("= 0", sum(part.refused for part in drained)),
         "reported_settled": ("= :jobs", sum(part.settled for part in closed)),
         "reported_settled_twice": ("= 0", sum(part.confirmed for part in closed)),
         "reported_reports_refused": ("= 0", sum(part.refused for part in closed)),
         "reported_stale_attempts": ("> 0", stale["attempted"]),
         "reported_stale_accepted": ("= 0", stale["accepted"]),
     }
-    if contention:
+    if topology == "flap":
+        counts["reported_take_overs"] = ("> 0", troubles["take_overs"])
+        counts["reported_kills"] = ("= 1", troubles["kills"])
+        counts["reported_created_by_the_killed"] = ("> 0", jobs - created)
+    else:
+        counts["reported_created"] = ("= :jobs", created)
+        counts["reported_entries_handed_out"] = ("= :jobs", sum(part.entries for part in drained))
+        counts["reported_refused_shards"] = ("= 0", sum(part.refused for part in drained))
+    if topology == "contention":
         counts["reported_lost_races"] = ("> 0", sum(part.lost for part in drained))
+    if topology == "zombie":
+        counts["reported_zombie_plans"] = ("> 0", troubles["zombie_plans"])
+        counts["reported_zombie_deliveries"] = ("> 0", troubles["zombie_deliveries"])
+        counts["reported_zombie_accepted"] = ("= 0", troubles["zombie_accepted"])
     return [judge(name, "report", expect, found, {"jobs": jobs}) for name, (expect, found) in counts.items()]

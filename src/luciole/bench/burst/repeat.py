@@ -3,6 +3,7 @@
 Run as `python -m luciole.bench.burst.repeat`; it is told `RepeatOrders` and answers a `Repeat`.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -12,7 +13,9 @@ from luciole import limits
 from luciole.bench.attribution.traces import merge
 from luciole.bench.burst import load
 from luciole.bench.burst.figures import burst_checks, burst_figures
+from luciole.bench.burst.flap import Flapping
 from luciole.bench.burst.observe import Observation
+from luciole.bench.burst.owners import Owners
 from luciole.bench.burst.spec import Closed, Drained, RepeatOrders, SchedulerOrders
 from luciole.bench.ceiling.measure import measure_ceiling
 from luciole.bench.ceiling.settings import Rate, ceiling_of
@@ -27,12 +30,9 @@ from luciole.bench.verdict import InvalidRun
 from luciole.bench.work import prepare_counting, quiesce, read_log, read_work, statements_between
 from luciole.model.instant import Instant
 from luciole.model.lease import Lease
-from luciole.runtime.chance import new_process_id
 from luciole.runtime.clock import SystemClock
 from luciole.service.schedules import declare
 from luciole.store.spi import Store
-
-_LEASE_TTL_US = 10 * limits.MINUTE_US
 
 #: The instant lies ahead by this much, so that moving all due times has ended before it comes.
 _LEAD_US = 3 * limits.SECOND_US
@@ -55,7 +55,8 @@ class BurstRepeat:
         self._begun_us = self._clock.monotonic_us()
         self._found = Repeat(index=orders.index)
         self._processes: list[Process] = []
-        self._node_id = new_process_id()
+        self._zombies: list[Process] = []  #: of the topology of that name: they had the shards before
+        self._troubles: dict[str, int] = {}  #: what was done to the burst, counted
         self.values: Values = {}  #: what the questions of the checker take
 
     async def run(self) -> Repeat:
@@ -67,16 +68,17 @@ class BurstRepeat:
         store = await open_fresh(self._place, shards=self._spec.shards)
         try:
             await prepare_counting(self._place)
+            self._owners = Owners(store, self._spec.shards)
             await self._prepare(store)
             at_us, self.values = await self._aim(store)
-            await self._window(at_us)
+            await self._window(store, at_us)
+            self.values = {**self.values, "fence_sum": sum(lease.fence for lease in self._owners.leases.values())}
             async with self._phase("release"):
-                await store.release_leases(self._leases)
-                await store.leave(self._node_id)
+                await self._owners.release()
             async with self._phase("check"):
                 self._found.checks += await check(self._place, "burst", self.values)
         finally:
-            for process in self._processes:
+            for process in (*self._processes, *self._zombies):
                 await process.stop()
             await store.close()
         if self._orders.ceiling:
@@ -97,37 +99,46 @@ class BurstRepeat:
         warm_up = load.declarations(spec.warm_up_jobs, prefix=load.WARM_UP_PREFIX, now_us=now_us)
         await declare(store, warm_up, namespace=load.NAMESPACE, owner=f"{load.OWNER}-warm-up")
         async with self._phase("lease"):
-            self._leases = await store.acquire_leases(self._node_id, range(spec.shards), ttl_us=_LEASE_TTL_US)
-            if len(self._leases) != spec.shards:
-                raise InvalidRun(f"only {len(self._leases)} of {spec.shards} leases could be taken: who else is here?")
+            leases = await self._owners.take_all(self._owners.join())
         async with self._phase("warm_up"):
-            await self._start(store)
+            await self._start(store, leases, zombies=self._spec.topology == "zombie")
+        if self._spec.topology == "zombie":
+            async with self._phase("take_over"):
+                leases = await self._owners.take_over(self._owners.join(), range(spec.shards))
+            async with self._phase("warm_up"):
+                await self._start(store, leases, zombies=False)
 
-    async def _start(self, store: Store) -> None:
+    async def _start(self, store: Store, leases: Sequence[Lease], *, zombies: bool) -> None:
+        """Start the schedulers, each with its leases, and warm them up."""
+        started = self._zombies if zombies else self._processes
         for number in range(self._spec.schedulers):
             process = await Process.start("luciole.bench.burst.scheduler")
-            self._processes.append(process)
-            orders = SchedulerOrders(spec=self._spec, place=self._place, leases=self._share(number))
+            started.append(process)
+            orders = SchedulerOrders(
+                spec=self._spec, place=self._place, leases=self._share(leases, number), zombie=zombies
+            )
             told = await process.ask("open", **msgspec.to_builtins(orders))
-            self._found.actual.setdefault("schedulers", []).append({"pid": process.pid, **told})
+            role = "zombies" if zombies else "schedulers"
+            self._found.actual.setdefault(role, []).append({"pid": process.pid, **told})
         if self._spec.warm_up_jobs:
             await store.reschedule(load.NAMESPACE, load.WARM_UP_PREFIX, await store.now_us())
-        settled = sum(answer["settled"] for answer in await self._all("warm_up"))
+        settled = sum(answer["settled"] for answer in await ask_all(started, "warm_up"))
         if settled != self._spec.warm_up_jobs:
             raise InvalidRun(f"{settled} of {self._spec.warm_up_jobs} jobs of the warm-up were settled")
 
-    def _share(self, number: int) -> list[Lease]:
+    def _share(self, leases: Sequence[Lease], number: int) -> list[Lease]:
         """Return the leases of one scheduler: all of them in contention, else its part."""
-        if self._spec.topology == "contention":
-            return list(self._leases)
-        return list(self._leases[number :: self._spec.schedulers])
+        return list(leases) if self._spec.topology == "contention" else list(leases[number :: self._spec.schedulers])
 
     async def _aim(self, store: Store) -> tuple[Instant, Values]:
         """Move every due time to one instant, and see that nothing is due before it."""
         async with self._phase("quiesce"):
             self._found.notes += await quiesce(self._place)
+        lead_us = _LEAD_US + _LEAD_PER_JOB_US * self._spec.jobs + self._spec.plan_ahead_us
+        at_us = await store.now_us() + lead_us
+        if self._spec.start == "warm":
+            await self._all("begin", at_us=at_us)
         async with self._phase("reschedule"):
-            at_us = await store.now_us() + _LEAD_US + _LEAD_PER_JOB_US * self._spec.jobs
             moved = await store.reschedule(load.NAMESPACE, load.PREFIX, at_us)
         if moved != self._spec.jobs:
             raise InvalidRun(f"{moved} of {self._spec.jobs} schedules could be moved to the instant")
@@ -137,7 +148,7 @@ class BurstRepeat:
             "jobs": self._spec.jobs,
             "shards": self._spec.shards,
             "at_us": at_us,
-            "fence_sum": sum(lease.fence for lease in self._leases),
+            "opens_us": at_us - self._spec.plan_ahead_us,
         }
         async with self._phase("assert_nothing_due"):
             told = await ask(self._place, ("revision_before", "due_before_the_instant"), values)
@@ -147,11 +158,11 @@ class BurstRepeat:
         async with self._phase("refuse_stale"):
             stale = await self._all("send_stale", at_us=at_us, moves=_STALE_MOVES)
         self._stale = {name: sum(answer[name] for answer in stale) for name in ("attempted", "accepted")}
-        if await store.now_us() >= at_us:
+        if await store.now_us() >= at_us - self._spec.plan_ahead_us:
             raise InvalidRun("the instant had passed before everything stood ready: the machine is too slow for N")
         return at_us, values
 
-    async def _window(self, at_us: Instant) -> None:
+    async def _window(self, store: Store, at_us: Instant) -> None:
         """Drain, close the outbox, and read what it cost."""
         before, written = await read_work(self._place), await self._written()
         pids = [process.pid for process in self._processes]
@@ -160,23 +171,24 @@ class BurstRepeat:
         ) as seen:
             server_us = self._server_cpu_us()
             async with self._phase("drain"):
-                drained = [msgspec.convert(answer, Drained) for answer in await self._all("drain", at_us=at_us)]
+                drained = await self._drain(store, at_us)
             drained_server_us = self._server_cpu_us()
             async with self._phase("settle"):
                 closed = [msgspec.convert(answer, Closed) for answer in await self._all("close_outbox")]
         server_parts_us = (drained_server_us - server_us, self._server_cpu_us() - drained_server_us)
-        written = await self._written() - written
+        grown = {pid: count - written[pid] for pid, count in (await self._written()).items()}
         await self._all("close")  # A server hears the last counts of a connection when it ends.
         after = await read_work(self._place)
         await seen.read_after()
         self._found.actual["statements"] = statements_between(before, after)
+        opens_us = at_us - self._spec.plan_ahead_us
         self._found.figures |= burst_figures(
             jobs=self._spec.jobs,
-            at_us=at_us,
+            at_us=opens_us,
             drained=drained,
             closed=closed,
             server_us=server_parts_us if self._place.server_pid else None,
-            written=written,
+            written=sum(grown.values()),
             work=(before, after),
             log=await read_log(self._place, before, after),
             stale=self._stale["attempted"],
@@ -186,18 +198,68 @@ class BurstRepeat:
             drained=drained,
             closed=closed,
             stale=self._stale,
-            contention=self._spec.topology == "contention",
+            topology=self._spec.topology,
+            troubles=self._troubles,
         )
+        self._found.figures |= {name: float(count) for name, count in self._troubles.items()}
         self._found.distributions |= {
             "fire_lag": merged(part.fire_lag for part in drained),
             "decide_lag": merged(part.decide_lag for part in drained),
             "settle_lag": merged(part.settle_lag for part in closed),
         }
         self._explain(seen, drained, closed)
+        self._judge(drained, at_us)
+
+    def _judge(self, drained: Sequence[Drained], at_us: Instant) -> None:
+        """Say what makes the repeat worthless."""
         late_us = max(part.gate_us for part in drained) - at_us
         self._found.figures["gate_late_us"] = float(late_us)
         if late_us > _GATE_LATE_MAX_US:
             self._found.invalid.append(f"a gate opened {late_us} us late: the generator lagged")
+        if errors := sum(part.errors for part in drained):
+            self._found.invalid.append(f"a plan loop failed {errors} times: its pauses are in the figures")
+
+    async def _drain(self, store: Store, at_us: Instant) -> list[Drained]:
+        """Let the schedulers plan all of it, each topology in its way."""
+        if self._spec.topology == "flap" or self._spec.start == "warm":
+            answers = await self._drain_in_loops(store, at_us)
+        elif self._spec.topology == "zombie":
+            told = await asyncio.gather(
+                ask_all(self._processes, "drain", at_us=at_us), ask_all(self._zombies, "drain", at_us=at_us)
+            )
+            answers = told[0]
+            tried = await ask_all(self._zombies, "send_stale_deliveries", moves=_STALE_MOVES)
+            late = [msgspec.convert(answer, Drained) for answer in told[1]]
+            self._troubles |= {
+                "zombie_plans": sum(part.refused for part in late),
+                "zombie_deliveries": sum(answer["attempted"] for answer in tried),
+                "zombie_accepted": sum(part.created + part.entries for part in late)
+                + sum(answer["accepted"] for answer in tried),
+            }
+        else:
+            answers = await self._all("drain", at_us=at_us)
+        return [msgspec.convert(answer, Drained) for answer in answers]
+
+    async def _drain_in_loops(self, store: Store, at_us: Instant) -> Sequence[Message]:
+        """Let plan loops run until nothing is due; with `flap` they are disturbed meanwhile."""
+        leases = list(self._owners.leases.values())
+        held = {
+            number: {lease.shard for lease in self._share(leases, number)} for number in range(len(self._processes))
+        }
+        flapping = Flapping(store=store, owners=self._owners, processes=self._processes, held=held, clock=self._clock)
+        if self._spec.start == "cold":
+            await self._all("begin", at_us=at_us)
+        if self._spec.topology == "flap":
+            await flapping.disturb(self._spec.jobs, at_us)
+            self._troubles |= {"take_overs": flapping.take_overs, "kills": flapping.kills}
+        await flapping.ended(at_us)
+        self._processes = [self._processes[number] for number in sorted(held)]
+        while (left_us := at_us - await store.now_us()) > 0:
+            await self._clock.sleep(left_us)  # I11: what was planned ahead is reported when it was due, not before.
+        return [
+            await process.ask("finish", at_us=at_us, shards=sorted(held[number]))
+            for number, process in zip(sorted(held), self._processes, strict=True)
+        ]
 
     def _explain(self, seen: Observation, drained: Sequence[Drained], closed: Sequence[Closed]) -> None:
         """Say where the time of both windows went."""
@@ -233,8 +295,10 @@ class BurstRepeat:
         """Ask all schedulers at once; return their answers in order."""
         return await ask_all(self._processes, verb, **arguments)
 
-    async def _written(self) -> int:
-        return sum(answer["bytes"] or 0 for answer in await self._all("written"))
+    async def _written(self) -> dict[int, int]:
+        """Return the bytes that each scheduler has handed to the filesystem, by process id."""
+        answers = await self._all("written")
+        return {process.pid: answer["bytes"] or 0 for process, answer in zip(self._processes, answers, strict=True)}
 
     def _server_cpu_us(self) -> int:
         return tree_cpu_us(self._place.server_pid) if self._place.server_pid else 0

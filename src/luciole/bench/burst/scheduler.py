@@ -26,12 +26,13 @@ from luciole.model.execution import ExecutionState
 from luciole.model.ids import Shard
 from luciole.model.instant import Instant
 from luciole.model.lease import Lease
-from luciole.model.outbox import AttemptOutcome, Entry, Settled, Settlement
+from luciole.model.outbox import AttemptOutcome, Delivery, Entry, Settled, Settlement
 from luciole.model.plan import DueBatch, Plan, PlanOutcome
 from luciole.model.planning import plan_tick
 from luciole.model.stride import StrideOutcome
-from luciole.runtime.chance import new_process_id
+from luciole.runtime.chance import new_process_id, system_chance
 from luciole.runtime.clock import SystemClock
+from luciole.runtime.loop import Loop
 from luciole.runtime.store_clock import StoreClock
 from luciole.runtime.telemetry import Telemetry
 from luciole.store.capabilities import Capabilities
@@ -42,6 +43,9 @@ _CLOCK_LOOKS = 8
 #: Where the time of a drain goes; the first that is under way has it.
 STAGES = ("commit_stride", "commit_plan", "load_triggers", "due_groups", "due_cursors")
 
+
+#: The least chunks of each scheduler that the disturbances of `flap` fall between.
+_FLAP_CHUNKS = 64
 
 #: The verbs that create executions.
 COMMITS = ("commit_stride", "commit_plan")
@@ -81,9 +85,14 @@ _KEPT: dict[str, Callable[[Any], Any]] = {
 
 @dataclass(slots=True)
 class GrantedLeases:
-    """Leases that the coordinator took and handed out; in contention several schedulers share them."""
+    """Leases that the coordinator took and handed out; in contention several schedulers share them.
+
+    No deadline of a holder's own is checked here, and a zombie's leases are not even forgotten when the store refuses
+    them: the test hook that leaves the fence alone between two holders.
+    """
 
     held: dict[Shard, Lease]
+    zombie: bool = False
 
     def trusted(self) -> tuple[Lease, ...]:
         """Return the leases that no write has been refused under."""
@@ -91,7 +100,7 @@ class GrantedLeases:
 
     def forget(self, shards: Iterable[Shard]) -> None:
         """Forget leases that the store refused."""
-        for shard in shards:
+        for shard in () if self.zombie else shards:
             self.held.pop(shard, None)
 
 
@@ -119,6 +128,9 @@ class Scheduler:
         self._entries: list[Entry] = []
         self._held: dict[Shard, int] = {}
         self._fire_lag = Distribution()
+        self._loop: Loop | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._unknown: set[Shard] = set()  #: shards that may have entries which this process has never seen
 
     async def open(self, **orders: object) -> Message:
         """Open the store, calibrate its clock and build the planner; answer with what is read back."""
@@ -131,7 +143,7 @@ class Scheduler:
             store_us = await self._plain.now_us()
             self._store_clock.observe(store_us, sent_us=sent_us, received_us=self._clock.monotonic_us())
         self._store = self._spans.around(_bounded(self._plain, told.spec), _KEPT)
-        self._leases = GrantedLeases({lease.shard: lease for lease in told.leases})
+        self._leases = GrantedLeases({lease.shard: lease for lease in told.leases}, zombie=told.zombie)
         self._planner = Planner(
             store=self._store,
             leases=self._leases,
@@ -141,8 +153,9 @@ class Scheduler:
             deliver=lambda _, entries: self._take(entries),
             steps=self._watching.log,
             room=lambda shard: limits.HELD_MAX - self._held.get(shard, 0),
-            recover=_fail_recovery,
+            recover=self._recover,
             progress=lambda: None,
+            plan_ahead_us=0,  # Until the burst: the throw-away jobs are due at once.
             batch_min=told.spec.batch or (1 if told.spec.path == "single" else limits.PLAN_BATCH_MIN),
         )
         capabilities = self._store.capabilities
@@ -185,25 +198,89 @@ class Scheduler:
 
     async def drain(self, at_us: Instant) -> Message:
         """Open the gate at the instant and plan until nothing is due."""
-        await self._clock.sleep(self._store_clock.until_us(at_us) - 20 * limits.MS_US)
-        while self._store_clock.until_us(at_us) > 0:
-            await self._clock.sleep(0)  # The last moment is spent awake: a timer may oversleep.
-        offset_us = self._store_clock.offset_us
-        assert offset_us is not None
+        await self._wait_for(at_us)
         cpu_us = own_cpu_us()
         gate_us = self._store_clock.now_us()
-        self._ways.due_us = at_us - offset_us
-        self._watching.begin()
+        self._watch(at_us)
         await self._drain()
-        spent_us = own_cpu_us() - cpu_us
+        return await self._drained(at_us, gate_us=gate_us, cpu_us=own_cpu_us() - cpu_us)
+
+    async def begin(self, at_us: Instant) -> Message:
+        """Let the product's plan loop run: at once when the start is warm, else from the instant on."""
+        self._planner.plan_ahead_us = self._spec.plan_ahead_us
+        self._loop = Loop(name="plan", tick=self._planner.tick, clock=self._clock, chance=system_chance())
+        self._begun_cpu_us = own_cpu_us()
+        self._gate_us = at_us
+        self._watch(at_us)
+        self._running = asyncio.create_task(self._run(self._loop, at_us))
+        return {}
+
+    async def progress(self) -> Message:
+        """Answer how many entries of the burst this process has had from its commits."""
+        return {"created": len(self._entries)}
+
+    async def grant(self, leases: Sequence[Message]) -> Message:
+        """Take shards over from another holder: plan them, and find what it had in memory in the store."""
+        for lease in msgspec.convert(leases, list[Lease]):
+            self._leases.held[lease.shard] = lease
+            self._unknown.add(lease.shard)
+        if self._loop:
+            self._loop.poke()
+        return {}
+
+    async def finish(self, at_us: Instant, shards: Sequence[Shard]) -> Message:
+        """Stop the plan loop; keep the entries of these shards, which are this process's in the end."""
+        assert self._loop
+        assert self._running
+        self._loop.stop()
+        await self._running
+        drained = await self._drained(at_us, gate_us=self._gate_us, cpu_us=own_cpu_us() - self._begun_cpu_us)
+        kept = set(shards) - self._unknown
+        self._entries = [entry for entry in self._entries if entry.key.shard in kept]
+        for shard in sorted(self._unknown & set(shards)):
+            self._entries += await self._load(shard)
+        return drained
+
+    async def send_stale_deliveries(self, moves: int) -> Message:
+        """Try to record deliveries of what others planned, under leases that are not this process's any more."""
+        leases = self._leases.trusted()
+        entries = await self._plain.open_entries([lease.shard for lease in leases], after=None, limit=moves)
+        deliveries = [
+            Delivery(entry.key, entry.attempt, self._executor_id, self._store_clock.now_us()) for entry in entries
+        ]
+        accepted = await self._plain.record_deliveries(leases, deliveries)
+        return {"attempted": len(deliveries), "accepted": len(accepted)}
+
+    async def _wait_for(self, at_us: Instant) -> None:
+        """Wait for an instant of the store's clock; the last moment is spent awake, since a timer may oversleep."""
+        await self._clock.sleep(self._store_clock.until_us(at_us) - 20 * limits.MS_US)
+        while self._store_clock.until_us(at_us) > 0:
+            await self._clock.sleep(0)
+
+    async def _run(self, loop: Loop, at_us: Instant) -> None:
+        if self._spec.start == "cold":
+            await self._wait_for(at_us)
+            self._gate_us = self._store_clock.now_us()
+            self._watch(at_us)
+        await loop.run()
+
+    def _watch(self, at_us: Instant) -> None:
+        assert self._store_clock.offset_us is not None
+        self._ways.due_us = at_us - self._store_clock.offset_us
+        self._watching.begin()
+
+    async def _drained(self, at_us: Instant, *, gate_us: Instant, cpu_us: int) -> Message:
+        offset_us = self._store_clock.offset_us
+        assert offset_us is not None
         chunks = [span for span in self._spans.calls if span.verb in COMMITS]
         outcomes: list[_Chunk] = [span.note for span in chunks]
         decide_lag = Distribution()
         for span in chunks:
             decide_lag.add(span.begun_us + offset_us - at_us, span.note.created)
-        commits_us = [span.ended_us + offset_us for span in chunks if span.note.created] or [gate_us]
+        opens_us = at_us - self._spec.plan_ahead_us
+        commits_us = [span.ended_us + offset_us for span in chunks if span.note.created] or [opens_us]
         told = await self._watching.end(
-            self._spans.calls, STAGES, begun_us=at_us - offset_us, ended_us=max(commits_us) - offset_us
+            self._spans.calls, STAGES, begun_us=opens_us - offset_us, ended_us=max(commits_us) - offset_us
         )
         told.done = [(span.ended_us, span.note.created) for span in chunks]
         drained = Drained(
@@ -216,13 +293,30 @@ class Scheduler:
             gate_us=gate_us,
             first_commit_us=min(commits_us),
             last_commit_us=max(commits_us),
-            cpu_us=spent_us,
+            cpu_us=cpu_us,
             fire_lag=self._fire_lag.percentiles(),
             decide_lag=decide_lag.percentiles(),
             told=told,
             verbs={verb: sum(span.verb == verb for span in self._spans.calls) for verb in STAGES},
+            errors=self._loop.errors if self._loop else 0,
         )
         return msgspec.to_builtins(drained)  # type: ignore[no-any-return] # a struct becomes a dict
+
+    async def _load(self, shard: Shard) -> list[Entry]:
+        """Return the open entries of a shard, as its new holder reads them."""
+        found: list[Entry] = []
+        while True:
+            page = await self._plain.open_entries(
+                [shard], after=found[-1].key if found else None, limit=limits.PAGE_MAX
+            )
+            found += page
+            if len(page) < limits.PAGE_MAX:
+                return found
+
+    def _recover(self, shards: Iterable[Shard]) -> None:
+        if self._spec.topology != "flap":
+            _fail_recovery(shards)
+        self._unknown |= set(shards)
 
     async def close_outbox(self) -> Message:
         """Settle every entry that was delivered here, then what the store kept READY, with concurrent reporters."""
@@ -232,7 +326,9 @@ class Scheduler:
         lag = Distribution()
         answers: list[Settled] = []
         entries, self._entries = self._entries, []
-        while entries:
+        looked = False
+        while entries or not looked:
+            looked = True
             self._held.clear()
             batches = _batches(entries, 1 if self._spec.path == "single" else self._spec.report_batch)
             await asyncio.gather(*(self._report(batches, answers, lag) for _ in range(self._spec.reporters)))
@@ -318,6 +414,9 @@ def _bounded(store: Store, spec: BurstSpec) -> Store:
     """
     own = store.capabilities
     batch_max = 1 if spec.path == "single" else spec.batch_max or own.plan_batch_max
+    if spec.topology == "flap" and not spec.batch_max:
+        # So small that the burst has a middle to be disturbed in.
+        batch_max = max(1, min(batch_max, spec.jobs // (_FLAP_CHUNKS * spec.schedulers)))
     connections = spec.connections or own.plan_connections
     if batch_max > own.plan_batch_max or connections > own.plan_connections:
         raise Usage(
@@ -344,6 +443,11 @@ async def _serve() -> None:
             "warm_up": scheduler.warm_up,
             "send_stale": scheduler.send_stale,
             "drain": scheduler.drain,
+            "begin": scheduler.begin,
+            "progress": scheduler.progress,
+            "grant": scheduler.grant,
+            "finish": scheduler.finish,
+            "send_stale_deliveries": scheduler.send_stale_deliveries,
             "close_outbox": scheduler.close_outbox,
             "written": scheduler.written,
             "close": scheduler.close,

@@ -11,8 +11,12 @@ from luciole.bench.ceiling.settings import CeilingSetting
 from luciole.bench.result import Percentiles
 from luciole.model.lease import Lease
 
-Topology = Literal["partitioned", "contention"]
+Topology = Literal["partitioned", "contention", "zombie", "flap"]
 Path = Literal["batch", "single"]
+Start = Literal["cold", "warm"]
+
+#: How many schedulers a topology has when nobody says so: contention needs a rival, flapping needs two survivors.
+SCHEDULERS = {"partitioned": 1, "contention": 2, "zombie": 1, "flap": 3}
 
 
 class BurstSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +28,8 @@ class BurstSpec(msgspec.Struct, frozen=True, kw_only=True):
     schedulers: int = 1
     topology: Topology = "partitioned"
     path: Path = "batch"
-    start: Literal["cold"] = "cold"
+    start: Start = "cold"
+    plan_ahead_us: int = 0
     batch: int | None = None  #: the floor of a chunk; None: the product's
     batch_max: int | None = None  #: the most of a chunk; None: the store's
     connections: int | None = None  #: plan chunks in flight a scheduler; None: the store's
@@ -50,6 +55,7 @@ class SchedulerOrders(msgspec.Struct, frozen=True, kw_only=True):
     spec: BurstSpec
     place: Place
     leases: list[Lease]
+    zombie: bool = False  #: trusts its leases for ever, refused or not: only the store's fence stops it
 
 
 class Drained(msgspec.Struct, kw_only=True):
@@ -69,6 +75,7 @@ class Drained(msgspec.Struct, kw_only=True):
     decide_lag: Percentiles
     told: Told
     verbs: dict[str, int]
+    errors: int = 0  #: ticks of a running plan loop that failed
 
 
 class Closed(msgspec.Struct, kw_only=True):

@@ -94,11 +94,11 @@ SELECT count(*) FROM entry;
 -- expect: = 0
 SELECT (SELECT count(*) FROM execution e WHERE e.attempt <> 1) + (SELECT count(*) FROM attempt);
 
--- What an outdated fence wrote was written before the gate opened: nobody else wrote then.
+-- What an outdated fence wrote was written before planning may begin: nobody else wrote then.
 -- name: stale_writes_accepted
 -- of: burst
 -- expect: = 0
-SELECT count(*) FROM execution e WHERE e.fire_us = :at_us AND e.created_us < :at_us;
+SELECT count(*) FROM execution e WHERE e.fire_us = :at_us AND e.created_us < :opens_us;
 
 -- An execution of a schedule that began while an earlier one had not ended.
 -- name: overlaps

@@ -5,12 +5,15 @@ from typing import Any
 import click
 import msgspec
 
+from luciole import limits
 from luciole.bench.burst.run import BurstMeasure
-from luciole.bench.burst.spec import BurstSpec
+from luciole.bench.burst.spec import SCHEDULERS, BurstSpec
 from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, run_of, shared
 from luciole.bench.profiles.burst import BURST
 from luciole.bench.run import perform
-from luciole.bench.verdict import BenchError
+from luciole.bench.verdict import BenchError, Usage
+from luciole.errors import InvalidValue
+from luciole.model.duration import duration_us
 from luciole.runtime.clock import SystemClock
 
 
@@ -18,13 +21,16 @@ from luciole.runtime.clock import SystemClock
 @shared
 @click.option("--jobs", type=click.IntRange(min=1), help="Schedules that are due at once.")
 @click.option("--shards", type=click.IntRange(1, 4_096), default=32, show_default=True)
-@click.option("--schedulers", type=click.IntRange(1, 64), help="Processes that plan.  [default: 1; contention: 2]")
+@click.option(
+    "--schedulers", type=click.IntRange(1, 64), help="Processes that plan.  [default: 1; contention: 2; flap: 3]"
+)
 @click.option(
     "--topology",
-    type=click.Choice(["partitioned", "contention"]),
+    type=click.Choice(list(SCHEDULERS)),
     default="partitioned",
     show_default=True,
-    help="Each shard has one scheduler, or all schedulers share every lease and only compare-and-set decides.",
+    help="Each shard has one scheduler; or all share every lease and only compare-and-set decides; or former holders "
+    "keep writing under their outdated fences; or shards change hands and one scheduler is killed in the middle.",
 )
 @click.option(
     "--path",
@@ -33,7 +39,14 @@ from luciole.runtime.clock import SystemClock
     show_default=True,
     help="Chunks as the product makes them, or one transaction a job: the runnable 'before'.",
 )
-@click.option("--start", type=click.Choice(["cold"]), default="cold", show_default=True)
+@click.option(
+    "--start",
+    type=click.Choice(["cold", "warm"]),
+    default="cold",
+    show_default=True,
+    help="The plan loop opens at the instant, or it runs already.",
+)
+@click.option("--plan-ahead", default="0s", show_default=True, help="Plan so long before the instant; up to 5s.")
 @click.option("--batch", type=click.IntRange(1, 2_000), help="The floor of a chunk.  [default: the product's]")
 @click.option("--batch-max", type=click.IntRange(1, 2_000), help="The most of a chunk.  [default: the store's]")
 @click.option("--connections", type=click.IntRange(1, 64), help="Chunks in flight.  [default: the store's]")
@@ -45,13 +58,8 @@ from luciole.runtime.clock import SystemClock
 def burst(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the burst profile; return the exit code."""
     chosen = chosen_of(BURST, options)
-    schedulers = options["schedulers"] or (2 if options["topology"] == "contention" else 1)
     try:
-        spec = msgspec.convert(
-            {**{name: options[name] for name in BurstSpec.__struct_fields__ if name in options}, **chosen}
-            | {"schedulers": schedulers},
-            BurstSpec,
-        )
+        spec = _spec(options, chosen)
         backend = backend_of(options)
     except BenchError as error:
         return end(error.verdict, str(error))
@@ -68,3 +76,33 @@ def burst(**options: Any) -> int:  # noqa: ANN401 - the options above
     requested = {**msgspec.to_builtins(spec), "size": options["size"], **chosen, "backend": options["backend"]}
     measured = perform(run_of(BURST, backend, requested, options), measure, clock=clock)
     return finish(measured, options["out"])
+
+
+def _spec(options: dict[str, Any], chosen: dict[str, Any]) -> BurstSpec:
+    """Return what the options ask for.
+
+    Raises:
+        Usage: they contradict each other.
+    """
+    topology = options["topology"]
+    schedulers = options["schedulers"] or SCHEDULERS[topology]
+    plan_ahead_us = _plan_ahead_us(options["plan_ahead"])
+    if plan_ahead_us and options["start"] != "warm":
+        raise Usage("--plan-ahead: only a plan loop that runs can plan ahead; add --start warm")
+    if topology == "zombie" and options["start"] != "cold":
+        raise Usage("--start: former holders are let loose at the instant; choose cold with --topology zombie")
+    if topology == "flap" and schedulers < SCHEDULERS["flap"]:
+        raise Usage("--schedulers: one is killed and shards move between the others; flap takes at least 3")
+    given = {name: options[name] for name in BurstSpec.__struct_fields__ if name in options}
+    whole = given | chosen | {"schedulers": schedulers, "plan_ahead_us": plan_ahead_us}
+    return msgspec.convert({name: whole[name] for name in BurstSpec.__struct_fields__ if name in whole}, BurstSpec)
+
+
+def _plan_ahead_us(text: str) -> int:
+    try:
+        ahead_us = duration_us(text, field="--plan-ahead")
+    except InvalidValue as error:
+        raise Usage(str(error)) from None
+    if not 0 <= ahead_us <= limits.PLAN_AHEAD_MAX_US:
+        raise Usage(f"--plan-ahead: {text} is not between 0s and {limits.PLAN_AHEAD_MAX_US // limits.SECOND_US}s")
+    return ahead_us

@@ -120,6 +120,31 @@ _BURST_METRICS = (
         direction="none",
         text="moves under an outdated fence that were sent, so that their refusal is seen",
     ),
+    MetricSpec(
+        name="take_overs",
+        unit="shards",
+        direction="none",
+        text="shards that changed hands in the middle of the burst",
+    ),
+    MetricSpec(name="kills", unit="processes", direction="none", text="schedulers killed in the middle of the burst"),
+    MetricSpec(
+        name="zombie_plans",
+        unit="shards",
+        direction="none",
+        text="refused by the fence: plans of former holders that never check their own deadline",
+    ),
+    MetricSpec(
+        name="zombie_deliveries",
+        unit="deliveries",
+        direction="none",
+        text="deliveries that former holders tried to record under their outdated fences",
+    ),
+    MetricSpec(
+        name="zombie_accepted",
+        unit="writes",
+        direction="zero",
+        text="writes of former holders that the store took",
+    ),
 )
 
 BURST = Profile(
@@ -134,6 +159,7 @@ BURST = Profile(
         "ceiling",
         "register",
         "lease",
+        "take_over",
         "warm_up",
         "quiesce",
         "reschedule",
