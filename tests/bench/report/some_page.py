@@ -53,6 +53,18 @@ def full(path: str = "batch", rate: float = 50_000) -> Result:
         for n in range(20)
     ]
     repeat.database = {"pg_stat_wal": {"wal_bytes": 1_000_000.0}}
+    repeat.actual["steps"] = [
+        {
+            "why": "search",
+            "schedules": rate * 60,
+            "rate": float(rate),
+            "met": rate < 400,
+            "clauses": [] if rate < 400 else ["on time: 80% of all"],
+            "start_lag_p99_us": rate * 1_000,
+            "open_max": rate,
+        }
+        for rate in (100, 200, 400)
+    ]
     result.flames = [
         Flame(
             name="scheduler 1", kind="cpu", samples=10, stacks={"main;tick;commit (asyncpg)": 7, f"main;{HOSTILE}": 3}

@@ -78,6 +78,8 @@ def test_all_that_a_result_holds_is_on_its_page() -> None:
     assert set(elements(text).charts) == {
         "percentiles of fire_lag",
         "percentiles of settle_lag",
+        "rate to p99 of start lag",
+        "rate to open at once, the most",
         "jobs over time",
         "ms over time",
         "cores over time",
@@ -164,5 +166,5 @@ def test_the_look_at_charts_sees_a_blank_one(tmp_path: Path) -> None:
         re.sub(r"<style>.*</style>", "<style>svg * { display: none }</style>", page([full()]), flags=re.DOTALL)
     )
     look = look_at(file, tmp_path)
-    assert len(look.charts) == 14
+    assert len(look.charts) == 16
     assert {chart.drawn for chart in look.charts} == {0.0}

@@ -59,12 +59,26 @@ def resource(
 
 
 def attribute(
-    window: str, *, jobs: int, wall_us: int, stages: Sequence[Stage], resources: Iterable[Resource]
+    window: str,
+    *,
+    jobs: int,
+    wall_us: int,
+    stages: Sequence[Stage],
+    resources: Iterable[Resource],
+    offered: bool = False,
 ) -> Attribution:
     """Say what limits a window.
 
     Of a resource that is merely held, the ceiling counts only when somebody stood in line for it: who holds a
     connection while the server computes has not found the limit.
+
+    Args:
+        window: its name.
+        jobs: done in it.
+        wall_us: its length.
+        stages: where its time went.
+        resources: what it demanded of each.
+        offered: its rate is that of the load, not the most that it could do.
     """
     rate = jobs * SECOND_US / wall_us if wall_us else 0.0
     known = sorted((one for one in resources if one.demand_us > 0), key=lambda one: one.ceiling_rate)
@@ -75,20 +89,28 @@ def attribute(
         wall_us=wall_us,
         rate=round(rate, 1),
         stages=list(stages),
-        explained=round(1 - unexplained_us / wall_us, 4) if wall_us else 0.0,
+        explained=round(1 - unexplained_us / wall_us, 4) if wall_us and stages else 0.0,
         resources=known,
         verdict="unknown",
         sentence="Nothing was observed that could limit it.",
     )
     limiting = [one for one in known if not one.passive or any(sign.kind == "queue" for sign in one.signs)]
     if limiting:
-        _judge(found, limiting)
+        _judge(found, limiting, offered=offered)
     return found
 
 
-def _judge(found: Attribution, limiting: Sequence[Resource]) -> None:
+def _judge(found: Attribution, limiting: Sequence[Resource], *, offered: bool) -> None:
     lowest, following = limiting[0], limiting[1] if len(limiting) > 1 else None
     share = found.rate / lowest.ceiling_rate
+    if share < FULL_SHARE and offered:
+        found.verdict, found.next = "headroom", lowest.name
+        found.gain = round(1 / share, 2)
+        found.sentence = (
+            f"Nothing is full at this load: {lowest.name} comes first, at {lowest.ceiling_rate:,.0f} jobs/s, "
+            f"{1 / share:.1f} x what was asked for."
+        )
+        return
     if share < FULL_SHARE:
         found.verdict = "serialised"
         found.sentence = (

@@ -94,7 +94,7 @@ class Attribution(msgspec.Struct, kw_only=True):
     stages: list[Stage]
     explained: float  #: share of the wall time that stages explain, 0 to 1
     resources: list[Resource]  #: the lowest ceiling first
-    verdict: Literal["bottleneck", "serialised", "unproven", "unknown"]
+    verdict: Literal["bottleneck", "serialised", "headroom", "unproven", "unknown"]
     now: str | None = None
     next: str | None = None
     gain: float | None = None  #: how much faster it could be before the next limit: 1.5 is half as much again

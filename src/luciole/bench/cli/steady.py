@@ -24,7 +24,7 @@ def load_options(command: Any) -> Any:  # noqa: ANN401 - a decorator of a click 
                 default="sleep:200ms",
                 show_default=True,
                 metavar="KIND",
-                help="What each run does: sleep:200ms, cpu:5ms or noop.",
+                help="What each run does: sleep:200ms, cpu:5ms, block:5ms (waits and holds its loop) or noop.",
             ),
             click.option("--nodes", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes."),
             click.option("--executors", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes."),

@@ -58,6 +58,7 @@ def _sections(named: Sequence[Named]) -> list[tuple[str, str, Markup] | None]:
         _section("side", "Side by side", side.comparison(named)),
         _section("figures", "Figures", parts.figures(result)),
         _section("percentiles", "Percentiles", parts.percentiles(named)),
+        _section("capacity", "Capacity", windows.capacity(result)),
         _section("time", "Over time", windows.over_time(result)),
         _section("stages", "Where the time went", windows.stages(named)),
         _section("ceilings", "Ceilings", windows.ceilings(result)),

@@ -1,6 +1,6 @@
 """Parts of the page that explain windows: lines over time, stages, ceilings, waits, ways of jobs, flame graphs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from luciole.bench.attribution.document import Attribution, Resource, Series, Stage
 from luciole.bench.report import svg
@@ -63,13 +63,48 @@ def over_time(result: Result) -> Markup | None:
     return join(*figures, tag("p", f"Of repeat {repeat.index + 1}.", class_="quiet small"))
 
 
+def capacity(result: Result) -> Markup | None:
+    """Return what each step of a search found: lateness and backlog over the rate."""
+    steps = [step for repeat in result.repeats for step in repeat.actual.get("steps", ()) if isinstance(step, Mapping)]
+    steps = sorted((step for step in steps if "start_lag_p99_us" in step), key=lambda step: step["rate"])
+    if not steps:
+        return None
+    drawn = (
+        ("p99 of start lag", "ms", [(step["rate"], step["start_lag_p99_us"] / 1_000) for step in steps]),
+        ("open at once, the most", "executions", [(s["rate"], s["open_max"]) for s in steps if "open_max" in s]),
+    )
+    rows: list[list[str]] = [
+        [
+            f"{step['schedules']:,}",
+            f"{step['rate']:,.0f}",
+            f"{step['start_lag_p99_us'] / 1_000:,.1f}",
+            f"{step['open_max']:,.0f}" if "open_max" in step else NOTHING,
+            step["why"],
+            tag("span", "met", class_="good") if step["met"] else tag("span", "; ".join(step["clauses"]), class_="bad"),
+        ]
+        for step in steps
+    ]
+    return join(
+        *(
+            tag(
+                "figure",
+                tag("figcaption", tag("strong", f"{name[:1].upper()}{name[1:]}"), f", in {unit}, over the rate"),
+                svg.lines(f"rate to {name}", [svg.Line(name, points)], unit=unit, x_unit="starts a second"),
+            )
+            for name, unit, points in drawn
+            if points
+        ),
+        table(["schedules", "starts/s", "p99 (ms)", "open at most", "step", "objective"], rows, numbers=3),
+    )
+
+
 def stages(named: Sequence[Named]) -> Markup | None:
     """Return a bar of exclusive stages for each window, with those of all results below each other."""
     told = last_explained(named[-1].result)
     if told is None:
         return None
     found = []
-    for window in told.attribution:
+    for window in (one for one in told.attribution if one.stages):
         rows = []
         names: list[str] = []
         compared = [(one.name, other) for one in named if (other := _window(one.result, window.window))]

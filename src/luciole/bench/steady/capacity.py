@@ -151,6 +151,8 @@ class CapacityMeasure:
                 "capacity_rate": confirmed / self._load.period_s,
             },
             distributions=met.distributions,
+            attribution=(unmet or met).attribution or met.attribution,
+            series=met.series,
             checks=self._checks.checks,
             invalid=self._checks.invalid,
             objective=objective,

@@ -34,7 +34,7 @@ def job_of(handler: Handler) -> JobSpec:
     """Return the job that a handler's runs are of."""
     if handler.kind == "noop":
         return subject.noop.bind().spec
-    chosen = subject.sleep if handler.kind == "sleep" else subject.cpu
+    chosen = {"sleep": subject.sleep, "cpu": subject.cpu, "block": subject.block}[handler.kind]
     return chosen.bind(handler.duration_ms).spec
 
 

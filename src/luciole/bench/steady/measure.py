@@ -1,6 +1,7 @@
 """The steady profile as a run: registered, fired for a window, drained, reconciled, judged."""
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,12 +10,14 @@ from typing import Protocol
 import msgspec
 
 from luciole import limits
+from luciole.bench.attribution.heart import read_beats
 from luciole.bench.backends import Backend, Place
 from luciole.bench.check import Values, ask, check
 from luciole.bench.environment import cpu_clock, stolen_share
 from luciole.bench.result import Check, Repeat, Result
 from luciole.bench.run import STOLEN_MAX, fresh_place
 from luciole.bench.steady import load, subject
+from luciole.bench.steady.explain import Load
 from luciole.bench.steady.judge import punctuality, unmet
 from luciole.bench.steady.ledger import read_starts, reconciled
 from luciole.bench.steady.rig import Rig, Size
@@ -222,6 +225,7 @@ class SteadyRepeat:
             },
             objective=unmet(spec, found, missed=missed),
         )
+        self._explain(repeat, rig, window)
         if window.given_up:
             repeat.objective.append(f"backlog: something was due for over {_HOPELESS_US // limits.SECOND_US} s")
         if window.stolen_share > STOLEN_MAX:
@@ -232,6 +236,22 @@ class SteadyRepeat:
             self._beside.fill(repeat)
         repeat.figures |= self._costs(window, repeat.figures)
         return repeat
+
+    def _explain(self, repeat: Repeat, rig: Rig, window: Window) -> None:
+        """Say what the load leaves free, or what is full, and how it went over time."""
+        names = {pid: name for name, pid in rig.pids.items()}
+        load = Load(
+            start_us=window.start_us,
+            end_us=min(window.end_us, self._clock.now_us()),
+            starts=read_starts(rig.ledgers),
+            samples=window.samples,
+            beats={names.get(pid, f"process {pid}"): beats for pid, beats in read_beats(rig.ledgers)},
+            cores=os.cpu_count() or 1,
+            wall_clock_us=self._clock.now_us() - self._clock.monotonic_us(),
+        )
+        explained = load.explain()
+        repeat.attribution = [explained] if explained else []
+        repeat.series = load.series()
 
     async def _checks(self, rig: Rig, window: Window) -> list[Check]:
         spec = self._spec

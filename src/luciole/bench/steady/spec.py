@@ -12,7 +12,7 @@ from luciole.bench.verdict import Usage
 from luciole.model.instant import Instant, to_datetime
 from luciole.model.trigger import Trigger, every
 
-_HANDLER = re.compile(r"(?:(sleep|cpu):(\d{1,6})ms)|noop")
+_HANDLER = re.compile(r"(?:(sleep|cpu|block):(\d{1,6})ms)|noop")
 
 #: Distinct phases of a spread load: one each 10 ms of a minute, and as many triggers.
 _PHASES = 6_000
@@ -27,7 +27,7 @@ NODES_PROVEN = 4
 class Handler(msgspec.Struct, frozen=True, kw_only=True):
     """What each run does."""
 
-    kind: Literal["sleep", "cpu", "noop"]
+    kind: Literal["sleep", "cpu", "block", "noop"]
     duration_ms: int = 0
 
 
@@ -85,14 +85,14 @@ class SteadySpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_handler(text: str) -> Handler:
-    """Return what `sleep:200ms`, `cpu:5ms` or `noop` means.
+    """Return what `sleep:200ms`, `cpu:5ms`, `block:5ms` or `noop` means.
 
     Raises:
         Usage: it is none of them.
     """
     matched = _HANDLER.fullmatch(text)
     if matched is None:
-        raise Usage(f"--handler: {text!r} is none; write sleep:200ms, cpu:5ms or noop")
+        raise Usage(f"--handler: {text!r} is none; write sleep:200ms, cpu:5ms, block:5ms or noop")
     if matched[1] is None:
         return Handler(kind="noop")
     return Handler(kind=matched[1], duration_ms=int(matched[2]))  # type: ignore[arg-type] # as the expression says

@@ -6,9 +6,12 @@ counted from.
 
 import asyncio
 import os
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 from luciole.app import App
+from luciole.bench.attribution.heart import Heart, heart_path
 from luciole.bench.steady.ledger import START, ledger_path
 from luciole.executor.context import RetryLater, current
 from luciole.runtime.clock import SystemClock
@@ -31,9 +34,16 @@ def enter_start() -> int:
     context = current()
     if not _ledger:
         path = ledger_path(Path(os.environ[LEDGERS_VARIABLE]), os.getpid())
+        _beat()
         _ledger.append(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600))
     os.write(_ledger[0], START.pack(*context.key, context.attempt, context.due_us, started_us))
     return context.attempt
+
+
+def _beat() -> None:
+    """Watch the loop that handlers run on; where they run in threads, there is none."""
+    with suppress(RuntimeError):
+        Heart(heart_path(Path(os.environ[LEDGERS_VARIABLE]), os.getpid()), _clock)
 
 
 @app.job
@@ -56,6 +66,13 @@ async def cpu(duration_ms: int) -> None:
     end_us = _clock.monotonic_us() + duration_ms * 1_000
     while _clock.monotonic_us() < end_us:
         pass
+
+
+@app.job
+async def block(duration_ms: int) -> None:
+    """Wait without letting the loop go, as a handler does that calls what is not made for a loop."""
+    enter_start()
+    threading.Event().wait(duration_ms / 1_000)
 
 
 @app.job(retry=3)
