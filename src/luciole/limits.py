@@ -75,6 +75,8 @@ ENQUEUE_QUEUE_MAX: Final = 10_000
 REPORT_BATCH_MAX: Final = 1_000
 DELIVER_BATCH_MAX: Final = 500
 REGISTER_BATCH_MAX: Final = 1_000
+#: Schedules that one transaction moves to another instant.
+RESCHEDULE_BATCH_MAX: Final = 5_000
 PRUNE_BATCH_MAX: Final = 1_000
 PAGE_MAX: Final = 1_000
 

@@ -86,6 +86,22 @@ async def test_an_edit_recomputes_from_now_and_records_what_was_left(store: Memo
     assert await ledger(store) == [(1, 60, 60, Reason.DISABLED)]  # I4: each of them has its outcome.
 
 
+@pytest.mark.parametrize(
+    ("state", "reason"), [(ScheduleState.PAUSED, Reason.PAUSED), (ScheduleState.PARKED, Reason.DISABLED)]
+)
+async def test_an_edit_of_what_stood_still_counts_every_fire_time_that_it_leaves(
+    store: MemoryStore, clock: HandClock, state: ScheduleState, reason: Reason
+) -> None:
+    await schedules.declare(store, [one()])
+    view = await schedules.find_schedule(store, "default", "often")
+    await store.set_schedule_state(
+        view.schedule_id, state, reason="a test", fire_us=None, due_us=None, revision=view.revision
+    )
+    clock.at_us += 60 * MINUTE + limits.SECOND_US
+    await schedules.declare(store, [one(interval="7m")])
+    assert await ledger(store) == [(1, 60, 60, reason)]  # I4: each of them has its outcome.
+
+
 async def test_another_payload_leaves_the_overdue_fire_to_the_misfire_policy(
     store: MemoryStore, clock: HandClock
 ) -> None:

@@ -12,7 +12,7 @@ from luciole.runtime.clock import SystemClock
 from luciole.service.cluster import Finding, Level, examine
 from luciole.store.spi import Store
 
-_COLUMNS = (Column(title=""), Column(title="what"), Column(title="found", shrinks=True))
+_COLUMNS = (Column(title=""), Column(title="what"), Column(title="found"))  # Advice is never cut off.
 
 
 @click.command()

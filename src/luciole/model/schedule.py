@@ -72,6 +72,14 @@ class ScheduleSpec:
     policy: Policy = Policy()
 
 
+class Overdue(NamedTuple):
+    """Fire times that a trigger left unplanned when another replaces it: a range and a count."""
+
+    first_us: Instant
+    last_us: Instant
+    fires: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSchedule:
     """A schedule ready to be stored: the pure part of registration is done."""
@@ -79,6 +87,20 @@ class NewSchedule:
     spec: ScheduleSpec
     fire_us: Instant | None  #: first fire time after registration; None: exhausted at once
     due_us: Instant | None  #: fire time + jitter
+    overdue: Overdue | None = None  #: what the trigger that it replaces leaves, from the cursor that was read
+
+
+def left_by(fire_us: Instant, new: NewSchedule, now_us: Instant) -> Overdue | None:
+    """Return what the old trigger leaves at a cursor's fire time, when a new definition replaces it at an instant.
+
+    Whoever made the definition counted what was due then; where the cursor has moved since, that has its outcome.
+    What fell due afterwards belongs to the new definition from its first fire time on.
+    """
+    if new.overdue and new.overdue.first_us == fire_us:
+        return new.overdue
+    if fire_us <= now_us and (new.fire_us is None or fire_us < new.fire_us):
+        return Overdue(fire_us, fire_us, 1)
+    return None
 
 
 class Cursor(NamedTuple):

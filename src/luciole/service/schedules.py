@@ -14,6 +14,7 @@ from luciole.model.job import JobSpec, Misfire, Overlap
 from luciole.model.plan import LedgerRow
 from luciole.model.schedule import (
     NewSchedule,
+    Overdue,
     Policy,
     Reason,
     ScheduleSpec,
@@ -27,6 +28,9 @@ from luciole.service.checking import read_choice
 from luciole.service.jobs import entry_flags
 from luciole.store.reads import Page, ScheduleFilter
 from luciole.store.spi import Store
+
+#: States in which the cursor names a fire time that still has no outcome.
+_WITH_CURSOR = frozenset({ScheduleState.ACTIVE, ScheduleState.PAUSED, ScheduleState.PARKED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +110,7 @@ async def declare(
         if view is not None and view.spec == spec and view.state is not ScheduleState.DELETED:
             ids[spot] = view.schedule_id
             continue
-        if view is not None:
-            await _close_overdue(store, view, spec, now_us)
-        fresh.append(_new(spec, one.trigger, now_us, 0 if view is None else view.schedule_id))
+        fresh.append(_new(spec, one.trigger, now_us, view))
         spots.append(spot)
     for spot, schedule_id in zip(spots, await _put(store, fresh), strict=True):
         ids[spot] = schedule_id
@@ -192,7 +194,7 @@ async def resume(store: Store, namespace: str, name: str) -> ScheduleView:
             fire_us=fire_us,
             due_us=_due_us(trigger, view.schedule_id, fire_us),
             revision=view.revision,
-            ledger=_missed(trigger, view.fire_us, now_us, Reason.PAUSED),
+            ledger=_missed(trigger, view.fire_us, now_us),
         )
 
     return await _compare_and_set(store, namespace, name, step)
@@ -229,8 +231,7 @@ async def edit(
     chosen = trigger_from_spec(view.spec.trigger) if trigger is None else trigger
     spec = replace(view.spec, trigger=chosen.to_spec(), policy=policy or view.spec.policy)
     now_us = await store.now_us()
-    await _close_overdue(store, view, spec, now_us)
-    await _put(store, [_new(spec, chosen, now_us, view.schedule_id)])
+    await _put(store, [_new(spec, chosen, now_us, view)])
     return await find_schedule(store, namespace, name)
 
 
@@ -302,9 +303,11 @@ def _spec(one: Declaration, namespace: str, owner: str) -> ScheduleSpec:
     )
 
 
-def _new(spec: ScheduleSpec, trigger: Trigger, now_us: Instant, schedule_id: ScheduleId) -> NewSchedule:
+def _new(spec: ScheduleSpec, trigger: Trigger, now_us: Instant, known: ScheduleView | None) -> NewSchedule:
     fire_us = trigger.next_us(now_us)
-    return NewSchedule(spec=spec, fire_us=fire_us, due_us=_due_us(trigger, schedule_id, fire_us))
+    due_us = _due_us(trigger, known.schedule_id if known else 0, fire_us)
+    # I4: what was due and not planned has its outcome when the trigger that named it goes.
+    return NewSchedule(spec=spec, fire_us=fire_us, due_us=due_us, overdue=_overdue(known, spec, now_us))
 
 
 def _due_us(trigger: Trigger, schedule_id: ScheduleId, fire_us: Instant | None) -> Instant | None:
@@ -335,41 +338,31 @@ async def _taken(store: Store, spec: ScheduleSpec) -> LucioleError:
     )
 
 
-async def _close_overdue(store: Store, view: ScheduleView, spec: ScheduleSpec, now_us: Instant) -> None:
-    """Record the fire times that a trigger left unplanned, before another replaces it.
+def _overdue(view: ScheduleView | None, spec: ScheduleSpec, now_us: Instant) -> Overdue | None:
+    """Return the fire times that a trigger leaves unplanned when another replaces it.
 
     With the same trigger the cursor stays, and the misfire policy decides what becomes of them.
     """
-    if view.spec.trigger == spec.trigger or view.state not in {ScheduleState.ACTIVE, ScheduleState.PAUSED}:
-        return
-    if view.fire_us is None or view.fire_us > now_us:
-        return
+    if view is None or view.spec.trigger == spec.trigger or view.state not in _WITH_CURSOR:
+        return None
     try:
         trigger = trigger_from_spec(view.spec.trigger)
     except LucioleError:
-        return  # Nobody can tell its fire times any more (I7); the new definition repairs it.
-    fire_us = trigger.next_us(now_us)
-    paused = view.state is ScheduleState.PAUSED
-    # I4: what was due and not planned has its outcome before the trigger that named it is gone.
-    await store.set_schedule_state(
-        view.schedule_id,
-        view.state,
-        reason=view.reason,
-        fire_us=fire_us,
-        due_us=None if paused else _due_us(trigger, view.schedule_id, fire_us),
-        revision=view.revision,
-        ledger=_missed(trigger, view.fire_us, now_us, Reason.PAUSED if paused else Reason.DISABLED),
-    )  # False: a planner was faster, and what it planned has its outcome.
+        return None  # Nobody can tell its fire times any more (I7); the new definition repairs it.
+    return _between(trigger, view.fire_us, now_us)
 
 
-def _missed(trigger: Trigger, first_us: Instant | None, now_us: Instant, reason: Reason) -> tuple[LedgerRow, ...]:
+def _between(trigger: Trigger, first_us: Instant | None, now_us: Instant) -> Overdue | None:
     if first_us is None or first_us > now_us:
-        return ()
+        return None
     fires = trigger.count(first_us - 1, now_us)
     last_us = trigger.previous_us(now_us + 1)
-    if not fires or last_us is None:
-        return ()
-    return (LedgerRow(first_us, last_us, fires, reason),)
+    return Overdue(first_us, last_us, fires) if fires and last_us is not None else None
+
+
+def _missed(trigger: Trigger, first_us: Instant | None, now_us: Instant) -> tuple[LedgerRow, ...]:
+    overdue = _between(trigger, first_us, now_us)
+    return (LedgerRow(*overdue, Reason.PAUSED),) if overdue else ()
 
 
 async def _compare_and_set(

@@ -210,6 +210,10 @@ def check_schedules(schedules: Sequence[NewSchedule]) -> None:
         if (spec.namespace, spec.name) in names:
             raise InvalidValue(f"schedules: {spec.name!r} is there twice in namespace {spec.namespace!r}; choose one")
         names.add((spec.namespace, spec.name))
+        if schedule.overdue and not (
+            schedule.overdue.fires > 0 and schedule.overdue.first_us <= schedule.overdue.last_us
+        ):
+            raise InvalidValue(f"schedules: what {spec.name!r} leaves is no range of fire times: {schedule.overdue}")
 
 
 def check_settlements(settlements: Sequence[Settlement]) -> None:

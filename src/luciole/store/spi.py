@@ -295,10 +295,12 @@ class CatalogStore(Protocol):
 
         A new one gets its id from `first_id`, `first_id + 1`, … by its position. An unchanged one stays as it is,
         cursor included. A changed one gets a new version and revision, and is withdrawn (see below). With a changed
-        trigger its cursor is set to the given first fire time, and one that was due under the old trigger gets
-        the outcome DISABLED; with the same trigger the cursor stays (a fire that is overdue is not lost by a change
-        of the payload). An instant that has an execution never gets a second one (I1). A paused one stays paused,
-        a parked one is active again, a deleted one is made anew under its old id, whoever owned it.
+        trigger its cursor is set to the given first fire time, and what was due under the old trigger gets an outcome
+        (PAUSED for a paused one, else DISABLED): all that `overdue` counts, while the cursor is where that begins;
+        else the cursor's fire time, when it is due and before the new first one. With the same trigger the cursor
+        stays (a fire that is overdue is not lost by a change of the payload). An instant that has an execution never
+        gets a second one (I1). A paused one stays paused, a parked one is active again, a deleted one is made anew
+        under its old id, whoever owned it.
         None where the name belongs to another owner (nothing of that row changed), or exists and `replace` is False.
 
         To withdraw: what the planner made ahead for a due time in the future and was never tried (attempt 1) is
@@ -330,9 +332,11 @@ class CatalogStore(Protocol):
         ...
 
     async def reschedule(self, namespace: str, name_prefix: str, at_us: Instant) -> int:
-        """Move the next fire of every active schedule whose name starts so to one instant, in one transaction.
+        """Move the next fire of every active schedule whose name starts so to one instant; return how many moved.
 
-        The verb behind "run this selection at T"; for I2 it counts as an edit. Returns how many moved.
+        The verb behind "run this selection at T"; for I2 it counts as an edit. One that is due stays: its fire time
+        gets its outcome first (I4). In transactions of at most `limits.RESCHEDULE_BATCH_MAX` schedules, in the order
+        of their names; when one fails, those before it have moved, and repeating moves all of them.
         """
         ...
 

@@ -7,7 +7,7 @@ from luciole.model.ids import IdSegment, JobId, ScheduleId, TriggerId
 from luciole.model.instant import Instant
 from luciole.model.job import JobSpec
 from luciole.model.plan import LedgerRow
-from luciole.model.schedule import NewSchedule, Reason, ScheduleState, pack_policy
+from luciole.model.schedule import NewSchedule, Reason, ScheduleState, left_by, pack_policy
 from luciole.model.sharding import shard_of_id
 from luciole.store.bounds import check_batch, check_job, check_limit, check_schedules, stored_text
 from luciole.store.memory.client import MemoryClient
@@ -91,11 +91,12 @@ class MemoryCatalog(MemoryClient):
     async def reschedule(self, namespace: str, name_prefix: str, at_us: Instant) -> int:
         """Move the next fire of every active schedule whose name starts so to one instant."""
         count = 0
-        with self._transaction():
+        with self._transaction() as now_us:
             for row in self._state.schedules.values():
                 if row.state is not ScheduleState.ACTIVE or row.namespace != namespace:
                     continue
-                if row.name.startswith(name_prefix):
+                # I4: one that is due stays: its fire time needs an outcome first.
+                if row.name.startswith(name_prefix) and row.due_us is not None and row.due_us > now_us:
                     row.fire_us = row.due_us = at_us
                     row.revision += 1
                     self._state.hint([row.shard])
@@ -166,9 +167,11 @@ class MemoryCatalog(MemoryClient):
         if keeps_cursor:
             self._keep_cursor(row, schedule)
             return
-        if row.state in _WITH_CURSOR and row.fire_us <= now_us:
+        left = left_by(row.fire_us, schedule, now_us) if row.state in _WITH_CURSOR else None
+        if left:
             # I4: it was due under the old trigger, and nobody will plan it any more.
-            self._state.add_ledger(row.group, LedgerRow(row.fire_us, row.fire_us, 1, Reason.DISABLED))
+            reason = Reason.PAUSED if row.state is ScheduleState.PAUSED else Reason.DISABLED
+            self._state.add_ledger(row.group, LedgerRow(*left, reason))
         if row.state is ScheduleState.PAUSED:
             row.fire_us = row.fire_us if schedule.fire_us is None else schedule.fire_us
         else:

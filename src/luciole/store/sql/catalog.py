@@ -11,7 +11,7 @@ from luciole.model.instant import Instant
 from luciole.model.job import EntryFlag, JobSpec
 from luciole.model.outbox import EntryState
 from luciole.model.plan import LedgerRow
-from luciole.model.schedule import NewSchedule, Reason, ScheduleState, pack_policy
+from luciole.model.schedule import NewSchedule, Reason, ScheduleState, left_by, pack_policy
 from luciole.model.sharding import shard_of_id
 from luciole.store.bounds import check_batch, check_job, check_limit, check_schedules, stored_text
 from luciole.store.sql.cancelling import release
@@ -76,10 +76,15 @@ class SqlCatalog(Role):
 
     async def reschedule(self, namespace: str, name_prefix: str, at_us: Instant) -> int:
         """Move the next fire of every active schedule whose name starts so to one instant."""
-        shards = await self._db.write(Lane.CATALOG, _reschedule, namespace, name_prefix, at_us)
-        if shards:
-            self._db.hint(frozenset(shards))
-        return len(shards)
+        low: str | None = name_prefix
+        moved = 0
+        while low is not None:
+            names = (namespace, low, name_prefix + HIGHEST)
+            shards, low = await self._db.write(Lane.CATALOG, _reschedule, names, at_us)
+            if shards:
+                self._db.hint(frozenset(shards))
+            moved += len(shards)
+        return moved
 
 
 def _take(name: str, count: int) -> Script[int]:
@@ -91,10 +96,13 @@ def _take(name: str, count: int) -> Script[int]:
     return int(rows[0][0])
 
 
-def _reschedule(namespace: str, prefix: str, at_us: Instant) -> Script[list[Shard]]:
-    binds = {"namespace": namespace, "low": prefix, "high": prefix + HIGHEST, "at_us": at_us}
-    rows = yield Query("reschedule", binds)
-    return [row[0] for row in rows]
+def _reschedule(names: tuple[str, str, str], at_us: Instant) -> Script[tuple[list[Shard], str | None]]:
+    """Move a chunk of a selection; return the shards of what moved, and where the next chunk begins."""
+    chunk = dict(zip(("namespace", "low", "high"), names, strict=True))
+    end = yield Query("reschedule_end", {**chunk, "limit": limits.RESCHEDULE_BATCH_MAX})
+    following = str(end[0][0]) if end else None
+    rows = yield Query("reschedule", {**chunk, "high": following or names[2], "at_us": at_us})
+    return [row[0] for row in rows], following
 
 
 def _intern_jobs(specs: Sequence[JobSpec]) -> Script[dict[JobSpec, JobId]]:
@@ -207,9 +215,11 @@ def _edit(row: Row, item: NewSchedule, definition: _Definition) -> Script[None]:
             due_us = item.due_us if item.fire_us == fire_us else fire_us
     else:
         now_us = (yield Query("clock"))[0][0]
-        if has_cursor and fire_us <= now_us:
+        left = left_by(fire_us, item, now_us) if has_cursor else None
+        if left:
             # I4: it was due under the old trigger, and nobody will plan it any more.
-            yield from add_ledger([(*group, LedgerRow(fire_us, fire_us, 1, Reason.DISABLED))])
+            reason = Reason.PAUSED if state is ScheduleState.PAUSED else Reason.DISABLED
+            yield from add_ledger([(*group, LedgerRow(*left, reason))])
         fire_us, due_us = _first(item.fire_us, item.due_us, fire_us)
     if state is ScheduleState.PAUSED:
         due_us = None

@@ -13,6 +13,8 @@ from luciole.testing.contract.steps import (
     StoreContract,
     cursor_of,
     due,
+    fire,
+    lease_all,
     raises,
     register,
     scheduled,
@@ -258,9 +260,23 @@ class TestReschedule(StoreContract):
 
     async def test_letters_of_patterns_are_letters(self, harness: StoreHarness) -> None:
         a, _ = harness.clients
-        cursor = await scheduled(a, "plain")
-        await scheduled(a, "p%_\\'")
-        assert await a.reschedule("default", "p%_\\'", 5) == 1
-        assert await a.reschedule("default", "P", 5) == 0
-        assert await a.reschedule("default", "", 7) == 2
-        assert (await cursor_of(a, "plain")).schedule_id == cursor.schedule_id
+        cursor = await scheduled(a, "plain", in_us=3_600 * SECOND_US)
+        await scheduled(a, "p%_\\'", in_us=3_600 * SECOND_US)
+        at_us = cursor.fire_us + 5
+        assert await a.reschedule("default", "p%_\\'", at_us) == 1
+        assert await a.reschedule("default", "P", at_us) == 0
+        assert await a.reschedule("default", "", at_us + 2) == 2
+        assert (await cursor_of(a, "plain")).fire_us == at_us + 2
+
+    async def test_what_is_due_is_not_moved_away_from_its_outcome(self, harness: StoreHarness) -> None:
+        """I4: the fire time that is due would have none."""
+        a, b = harness.clients
+        leases = await lease_all(a)
+        overdue = await scheduled(a, "overdue")
+        await scheduled(a, "later", in_us=3_600 * SECOND_US)
+        await harness.advance(SECOND_US)
+        at_us = await a.now_us() + 60 * SECOND_US
+        assert await b.reschedule("default", "", at_us) == 1
+        assert await cursor_of(a, "overdue") == overdue
+        assert (await cursor_of(a, "later")).fire_us == at_us
+        assert (await fire(a, leases, overdue)).key.fire_us == overdue.fire_us

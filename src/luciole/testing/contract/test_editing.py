@@ -1,12 +1,14 @@
 """Schedules that are edited, paused, resumed, deleted."""
 
+from dataclasses import replace
+
 from luciole.limits import SECOND_US
 from luciole.model.execution import EnqueueRequest, ExecutionState
 from luciole.model.instant import Instant
 from luciole.model.job import Overlap
 from luciole.model.outbox import Settled
 from luciole.model.plan import LedgerRow
-from luciole.model.schedule import Cursor, Reason, ScheduleState
+from luciole.model.schedule import Cursor, Overdue, Reason, ScheduleState
 from luciole.store.reads import LedgerView
 from luciole.store.spi import Store
 from luciole.testing.contract.harness import StoreHarness
@@ -87,6 +89,44 @@ class TestEdits(StoreContract):
         row = LedgerView(first_us=before.fire_us, last_us=before.fire_us, fires=1, reason=Reason.DISABLED)
         assert await ledger_of(a, before) == [row]
         assert (await cursor_of(a)).fire_us == before.fire_us + HOUR_US
+
+    async def test_each_fire_that_was_due_under_the_old_trigger_is_counted(self, harness: StoreHarness) -> None:
+        a, b = harness.clients
+        for name, state in (("active", None), ("paused", ScheduleState.PAUSED), ("parked", ScheduleState.PARKED)):
+            before = await scheduled(a, name)
+            if state:
+                await set_state(a, state, name)
+            await harness.advance(2 * SECOND_US)
+            overdue = Overdue(before.fire_us, before.fire_us + 2 * SECOND_US, 3)
+            new_us = before.fire_us + HOUR_US
+            await register(b, replace(a_schedule(name, fire_us=new_us, trigger="every 5s"), overdue=overdue))
+            # I4: three fire times, one range, and the edit's own reason unless they had another.
+            reason = Reason.PAUSED if state is ScheduleState.PAUSED else Reason.DISABLED
+            row = LedgerView(first_us=overdue.first_us, last_us=overdue.last_us, fires=3, reason=reason)
+            assert await ledger_of(a, before) == [row]
+            assert (await view_of(a, name)).fire_us == new_us
+
+    async def test_what_was_planned_since_it_was_counted_has_its_outcome_already(self, harness: StoreHarness) -> None:
+        """I4: not a second one."""
+        a, b = harness.clients
+        leases = await lease_all(a)
+        before = await scheduled(a)
+        overdue = Overdue(before.fire_us, before.fire_us, 1)
+        await fire(a, leases, a_move(before, next_fire_us=before.fire_us + HOUR_US))
+        await register(b, replace(a_schedule(fire_us=before.fire_us + 7, trigger="every 5s"), overdue=overdue))
+        assert await ledger_of(a, before) == []
+        assert [key.fire_us for key in await executions(a)] == [before.fire_us]
+
+    async def test_a_fire_time_of_both_triggers_gets_one_outcome(self, harness: StoreHarness) -> None:
+        """Goal: what falls due while an edit is under way belongs to the new definition, if that has it too (I4)."""
+        a, b = harness.clients
+        leases = await lease_all(a)
+        before = await scheduled(a, in_us=SECOND_US)
+        await harness.advance(2 * SECOND_US)
+        await register(b, a_schedule(fire_us=before.fire_us, trigger="every 5s"))
+        entry = await fire(a, leases, await cursor_of(a))
+        assert entry.key.fire_us == before.fire_us
+        assert await ledger_of(a, before) == []
 
     async def test_an_edit_withdraws_what_was_planned_ahead(self, harness: StoreHarness) -> None:
         a, b = harness.clients

@@ -35,7 +35,10 @@ async def test_a_lost_number_of_shards_is_not_guessed(tmp_path: Path) -> None:
     assert look(path, "SELECT count(*) FROM lease") == [(3,)]
 
 
-def test_the_doctor_names_the_repair_and_it_helps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_doctor_names_the_repair_and_it_helps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")  # However narrow, advice is not cut off.
     path = tmp_path / "luciole.db"
     dsn = ("--dsn", f"sqlite:///{path}")
     assert run(["migrate", "--shards", "8", *dsn]) == 0

@@ -69,9 +69,15 @@ SELECT shard, schedule_id, fire_us, part, state, flags, due_us FROM entry
 WHERE shard = :shard AND schedule_id = :schedule_id AND part >= 0 AND attempt = 1 AND due_us > {now_us}
 ORDER BY fire_us, part {for_update};
 
+-- Where the next chunk of a selection begins; no row: this one is the last.
+-- name: reschedule_end
+SELECT name FROM schedule WHERE namespace = :namespace AND name >= :low AND name < :high
+ORDER BY name LIMIT 1 OFFSET :limit;
+
+-- I4: one that is due stays: its fire time needs an outcome first.
 -- name: reschedule
 UPDATE cursor SET fire_us = :at_us, due_us = :at_us, revision = cursor.revision + 1
 FROM schedule WHERE schedule.namespace = :namespace AND schedule.name >= :low AND schedule.name < :high
 AND schedule.state = 'active' AND cursor.shard = schedule.shard AND cursor.schedule_id = schedule.schedule_id
-AND cursor.due_us IS NOT NULL
+AND cursor.due_us > {now_us}
 RETURNING cursor.shard;
