@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -105,9 +105,15 @@ def _empty(run: Run, started: str) -> Result:
     )
 
 
-async def in_process(module: str, verb: str, **orders: Any) -> Repeat:  # noqa: ANN401 - what JSON can carry
-    """Let a process of its own measure one repeat."""
-    process = await Process.start(module)
+async def in_process(
+    module: str,
+    verb: str,
+    environment: Mapping[str, str] | None = None,
+    /,
+    **orders: Any,  # noqa: ANN401 - what JSON can carry
+) -> Repeat:
+    """Let a process of its own, with more in its environment, measure one repeat."""
+    process = await Process.start(module, environment)
     try:
         return msgspec.convert(await process.ask(verb, **orders), Repeat)
     finally:

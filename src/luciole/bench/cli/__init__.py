@@ -69,6 +69,7 @@ for command in (
     compare,
     doctor_command,
     export,
+    micro,
     probe,
     report_command,
     repro,

@@ -1,28 +1,25 @@
-"""The micro layer: what single steps cost, each with the optimisation that it guards.
-
-Run as `python -m luciole.bench.micro`; it answers a `Repeat`.
-"""
+"""The steps of the micro layer that compute and store nothing, each with the optimisation that it guards."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from statistics import median
 from typing import NamedTuple
 
 from luciole import limits
 from luciole.bench.burst.load import triggers
-from luciole.bench.loops import run_here
-from luciole.bench.processes import Message, answer_lines
-from luciole.bench.result import Check, Repeat
+from luciole.bench.result import Check
+from luciole.model.ids import ExecutionKey
 from luciole.model.instant import Instant, from_datetime
-from luciole.model.job import JobSpec
+from luciole.model.job import JobSpec, Retry
 from luciole.model.next_fire_memo import NextFireMemo
 from luciole.model.planning import plan_tick
+from luciole.model.retrying import retry_delay_us
+from luciole.model.routing import Line, Offer, Route, assign
 from luciole.model.schedule import Cursor, Policy, pack_policy
 from luciole.model.trigger import Trigger, cron
-from luciole.runtime.clock import SystemClock
+from luciole.wire.codec import decode, encode
+from luciole.wire.messages import Deliver, Delivered, Message
 
-_ROUNDS = 7
-_ROUND_US = 30 * limits.MS_US
+_DIGEST_BYTES = 32
 
 _NOW_US = from_datetime(datetime(2026, 3, 1, tzinfo=UTC))
 
@@ -104,27 +101,96 @@ def _tick() -> Step:
     return step
 
 
+def _frame(payload_bytes: int) -> list[Message]:
+    key = ExecutionKey(shard=3, schedule_id=7, fire_us=_NOW_US, part=0)
+    attempt = Delivered(
+        key=key,
+        attempt=1,
+        handler="bench.handler",
+        payload=bytes(payload_bytes),
+        content_type="application/octet-stream",
+        fire_us=_NOW_US,
+        due_us=_NOW_US,
+        timeout_us=None,
+        deadline_us=None,
+        run_in=None,
+    )
+    return [Deliver(attempts=(attempt,))]
+
+
+def _encode(payload_bytes: int) -> Callable[[], Step]:
+    def prepare() -> Step:
+        frame = _frame(payload_bytes)
+        return lambda: len(encode(frame))
+
+    return prepare
+
+
+def _decode(payload_bytes: int) -> Callable[[], Step]:
+    def prepare() -> Step:
+        (encoded,) = encode(_frame(payload_bytes))
+        return lambda: len(decode(encoded))
+
+    return prepare
+
+
+def _checksum(payload_bytes: int) -> Callable[[], Step]:
+    def prepare() -> Step:
+        spec = JobSpec(handler="bench.handler", payload=bytes(payload_bytes))
+
+        def step() -> int:
+            return len(spec.digest()) // _DIGEST_BYTES
+
+        return step
+
+    return prepare
+
+
+def _routing() -> Step:
+    handlers = [f"bench.handler{n}" for n in range(16)]
+    lines = [Line(Route("bench", handler), n % 4, 100) for n, handler in enumerate(handlers)]
+    offers = [
+        Offer(f"{n:016x}", "bench", frozenset(handlers[n:] + handlers[: n // 2]), frozenset(), 64) for n in range(8)
+    ]
+
+    def step() -> int:
+        return len(assign(lines, offers)) > 0
+
+    return step
+
+
+def _retry() -> Step:
+    policy = Retry(limit=10)
+
+    def step() -> int:
+        for failures in range(1, 11):
+            retry_delay_us(policy, failures, 0.5)
+        return 10
+
+    return step
+
+
 MICROS: tuple[Micro, ...] = (
     Micro("next_fire_us", "cron fields as bit sets, and the offset of a zone looked up once a period", _plain),
     Micro("next_fire_dst_us", "gap and fold decided by arithmetic, without asking the zone for each wall time", _dst),
     Micro("next_fire_leap_us", "days that match found by month and year, not day by day", _leap),
     Micro("next_fire_memo_us", "a burst asks each (trigger, instant) once: the memo answers the others", _memo),
     Micro("plan_tick_us", "a packed policy taken apart once a tick, and next fires shared within it", _tick),
+    Micro("encode_4k_us", "an attempt becomes protobuf column by column, without an object a field", _encode(4_096)),
+    Micro("decode_4k_us", "what is read by the thousand is made without calling its class", _decode(4_096)),
+    Micro(
+        "encode_1m_us", "a payload is weighed without being made, and copied once into its frame", _encode(1_000_000)
+    ),
+    Micro("decode_1m_us", "a payload leaves its frame in one copy", _decode(1_000_000)),
+    Micro("digest_4k_us", "a job version is found by the digest of its parts, not by comparing rows", _checksum(4_096)),
+    Micro(
+        "digest_1m_us",
+        "a payload goes into the digest as it is, without being joined to anything",
+        _checksum(1_000_000),
+    ),
+    Micro("routing_us", "who can serve a route is found once a round, and entries are shared by counts", _routing),
+    Micro("retry_delay_us", "the pause is arithmetic on the policy, without a table or a loop over failures", _retry),
 )
-
-
-def measure(micro: Micro, clock: SystemClock) -> float:
-    """Return microseconds for one step: the median of rounds of some tens of milliseconds each."""
-    step = micro.prepare()
-    begun_us, count = clock.monotonic_us(), 0
-    while clock.monotonic_us() - begun_us < _ROUND_US:  # Warms up, and finds how often fits a round.
-        count += step() > 0
-    rounds = []
-    for _ in range(_ROUNDS):
-        begun_us = clock.monotonic_us()
-        done = sum(step() for _ in range(count))
-        rounds.append((clock.monotonic_us() - begun_us) / done)
-    return median(rounds)
 
 
 def right() -> Check:
@@ -142,16 +208,3 @@ def right() -> Check:
     wanted = [gap_end, leap_day, leap_day, 1_000]
     wrong = sum(one != other for one, other in zip(found, wanted, strict=True))
     return Check(name="steps_compute_what_they_should", source="report", expected="= 0", found=wrong, passed=not wrong)
-
-
-async def repeat(index: int) -> Message:
-    """Measure every step once."""
-    clock = SystemClock()
-    found = Repeat(index=index, checks=[right()])
-    for micro in MICROS:
-        found.figures[micro.name] = round(measure(micro, clock), 4)
-    return found.message()
-
-
-if __name__ == "__main__":
-    run_here(answer_lines({"repeat": repeat}))
