@@ -1,6 +1,7 @@
 """The log of an executor's failures: each one, but in a storm only some of them and how many there were."""
 
 import logging
+from contextvars import Context
 from dataclasses import dataclass
 from typing import Final
 
@@ -43,6 +44,8 @@ class FailureLog:
             return
         self._told += 1
         delivered = attempt.delivered
-        _log.warning(
-            "%s, attempt %d of %s: %s", delivered.handler, delivered.attempt, delivered.key.text(), ended.error
-        )
+        # The loop may run in the context of another attempt, whose name the line would carry.
+        Context().run(
+            _log.warning,
+            "%s, attempt %d of %s: %s", delivered.handler, delivered.attempt, delivered.key.text(), ended.error,
+        )  # fmt: skip

@@ -4,6 +4,7 @@ A hint is never part of a plan: a commit that notifies takes a lock that all of 
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
@@ -22,7 +23,8 @@ with require("postgres"):
 if TYPE_CHECKING:
     Raw: TypeAlias = asyncpg.Connection[asyncpg.Record]
 
-_ERRORS = (OSError, TimeoutError, LucioleError, asyncpg.PostgresError, asyncpg.InterfaceError)
+_log = logging.getLogger("luciole.store")
+_EXPECTED = (OSError, TimeoutError, LucioleError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
 class Listener:
@@ -50,6 +52,7 @@ class Listener:
         self._raw: Raw | None = None
         self._lost = asyncio.Event()
         self._connecting = asyncio.Lock()
+        self._talking = asyncio.Lock()  #: one command at a time; the driver refuses a second
         self._outgoing: set[Shard] | None = None
         self._sending: asyncio.Task[None] | None = None
         self._listening: asyncio.Task[None] | None = None
@@ -86,8 +89,9 @@ class Listener:
                 raw = await self._connected()
                 await self._command(raw, f"NOTIFY {self._channel}, '{_payload(shards)}'")
                 await self._clock.sleep(limits.POSTGRES_NOTIFY_US)
-        except _ERRORS:
-            self._outgoing = None  # A hint may be lost.
+        except Exception as error:  # noqa: BLE001 - the driver knows more errors than it tells of; a hint may be lost
+            self._outgoing = None
+            self._drop(error)
         finally:
             self._sending = None
 
@@ -97,13 +101,14 @@ class Listener:
         while True:
             try:
                 raw = await self._connected()
-                await raw.add_listener(self._channel, self._hear)
+                async with self._talking:
+                    await raw.add_listener(self._channel, self._hear)
                 failures = 0
                 self._hints.tell(frozenset())
                 while not await self._clock.wait(self._lost, limits.POSTGRES_LISTEN_CHECK_US):
                     await self._command(raw, "SELECT 1")  # A line that is cut says nothing by itself.
-            except _ERRORS:
-                pass  # Said by the other connections, which need theirs for more than hints.
+            except Exception as error:  # noqa: BLE001 - whatever it is, hints must be heard again
+                self._drop(error)
             failures += 1
             await self._clock.sleep(pause_us(failures, limits.POSTGRES_RECONNECT_MAX_US, self._chance()))
 
@@ -119,14 +124,23 @@ class Listener:
                 self._raw.add_termination_listener(lambda _: lost.set())
             return self._raw
 
+    def _drop(self, error: Exception) -> None:
+        """Give the connection up: who knows in which state it is."""
+        if not isinstance(error, _EXPECTED):  # Those are said by the other connections, which need theirs for more.
+            _log.warning("hints: the connection is made anew after %s: %s", type(error).__name__, error)
+        raw, self._raw = self._raw, None
+        if raw is not None:
+            raw.terminate()
+
     async def _command(self, raw: "Raw", command: str) -> None:
-        watchdog = asyncio.get_running_loop().call_later(
-            limits.POSTGRES_LEASE_COMMAND_US / limits.SECOND_US, raw.terminate
-        )
-        try:
-            await raw.execute(command)
-        finally:
-            watchdog.cancel()
+        async with self._talking:
+            watchdog = asyncio.get_running_loop().call_later(
+                limits.POSTGRES_LEASE_COMMAND_US / limits.SECOND_US, raw.terminate
+            )
+            try:
+                await raw.execute(command)
+            finally:
+                watchdog.cancel()
 
 
 def _payload(shards: set[Shard]) -> str:
