@@ -45,9 +45,12 @@ class IdSource:
             del self._segments[0]
         else:
             self._segments[0] = IdSegment(first=part.stop, count=segment.count - len(part))
-        if sum(left.count for left in self._segments) < limits.ID_SEGMENT // 2 and self._refill is None:
+        if self._refill is None and self._left() < limits.ID_SEGMENT // 2:
             self._start()
         return part
+
+    def _left(self) -> int:
+        return sum([segment.count for segment in self._segments])
 
     async def _refilled(self) -> None:
         """Wait for the refill under way; whoever waits for it gets its error."""

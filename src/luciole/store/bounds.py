@@ -62,7 +62,7 @@ def check_text(field: str, text: str, most: int) -> None:
     """
     if len(text) > most:
         raise InvalidValue(f"{field}: {len(text)} characters; at most {most}")
-    if _UNSTORABLE.search(text):
+    if not (text.isascii() and "\x00" not in text) and _UNSTORABLE.search(text):
         raise InvalidValue(f"{field}: {text[:80]!r} has a NUL or half a surrogate pair; leave that out")
 
 

@@ -41,6 +41,7 @@ class CallCodec:
             parameter.kind in _POSITIONAL and parameter.default is parameter.empty
             for parameter in self.signature.parameters.values()
         )
+        self._names = tuple(self.signature.parameters)
 
     def encode(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
         """Return the payload of a call.
@@ -49,10 +50,13 @@ class CallCodec:
             InvalidPayload: the handler can't be called so, or an argument has no JSON form.
             PayloadTooLarge: the payload is over `limits.PAYLOAD_BYTES_MAX`.
         """
-        try:
-            given = self.signature.bind(*args, **kwargs).arguments
-        except TypeError as problem:
-            raise InvalidPayload(f"{self.name}: {problem}; its parameters are {self.signature}") from None
+        if self._flat and not kwargs and len(args) == len(self._names):
+            given = dict(zip(self._names, args, strict=True))  # What binding would find, at a tenth of its cost.
+        else:
+            try:
+                given = self.signature.bind(*args, **kwargs).arguments
+            except TypeError as problem:
+                raise InvalidPayload(f"{self.name}: {problem}; its parameters are {self.signature}") from None
         payload = self._bytes(given, "an argument")
         if len(payload) > limits.PAYLOAD_BYTES_MAX:
             raise PayloadTooLarge(

@@ -133,15 +133,20 @@ class TestCutAfterTheCommit:
         assert len(await open_keys(cut_off)) == 1
 
     async def test_an_end(self, harness: PostgresHarness, proxy: Proxy, cut_off: SqlStore) -> None:
+        """A plain success is one statement, which commits by itself."""
+        await cut_off.settle([a_settlement(await enqueued(harness.clients[0]))])  # It is prepared.
         end = a_settlement(await enqueued(harness.clients[0]))
-        proxy.lose_answer_to(b"COMMIT")
+        proxy.lose_answer_to(b"write_successes_")
         with pytest.raises(OutcomeUnknown):
             await cut_off.settle([end])
         assert await cut_off.settle([end]) == (Settled.CONFIRMED,)
 
     async def test_a_request_with_a_key(self, harness: PostgresHarness, proxy: Proxy, cut_off: SqlStore) -> None:
+        """It is one statement, which commits by itself."""
         request = a_request((await cut_off.take_ids(1)).first, await job_id_of(harness.clients[0]), key="once")
-        proxy.lose_answer_to(b"COMMIT")
+        other = a_request((await cut_off.take_ids(1)).first, request.job_id, key="other")
+        await cut_off.enqueue([other])  # It is prepared.
+        proxy.lose_answer_to(b"enqueue_named_")
         with pytest.raises(OutcomeUnknown):
             await cut_off.enqueue([request])
         (again,) = await cut_off.enqueue([request])

@@ -87,12 +87,31 @@ class SqlExecutions(Role):
 
 def enqueue(requests: Sequence[EnqueueRequest]) -> Script[tuple[Enqueued, ...]]:
     """Make executions and their entries durable; see `ExecutionStore.enqueue`."""
+    if len(requests) == 1:
+        answer = yield from _enqueue_lone(requests[0])
+        if answer is not None:
+            return (answer,)
     answers: dict[int, Enqueued] = {}
     turns = list(_turns(requests))
     for turn in turns:
         alone = len(turns) == 1 and all(request.key is None for request in requests)
         answers.update((yield from _enqueue_turn(turn, alone)))
     return tuple(answers[place] for place in range(len(requests)))
+
+
+def _enqueue_lone(request: EnqueueRequest) -> Script[Enqueued | None]:
+    """Create one execution in one statement: a lone caller waits for each round trip.
+
+    Returns:
+        None: nothing was written. It exists, or somebody else's claim of its request key can't be seen yet, or the
+        store has no such statement.
+    """
+    row = _row(request, request.fire_us)
+    if request.key is not None:
+        rows = yield Query("enqueue_named", rows=(row,), alone=True)
+        return Enqueued(key=ExecutionKey(*rows[0][:4]), created=rows[0][4]) if rows else None
+    rows = yield Query("enqueue", rows=(row,), alone=True)
+    return Enqueued(key=_key(request, rows[0][0]), created=True) if rows else None
 
 
 def _turns(requests: Sequence[EnqueueRequest]) -> Iterable[dict[int, EnqueueRequest]]:

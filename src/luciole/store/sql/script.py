@@ -22,7 +22,7 @@ class Query(NamedTuple):
     name: str
     binds: Mapping[str, Any] = {}
     rows: Sequence[tuple[Any, ...]] = ()
-    #: The first query of a script, and all that it writes: no transaction is needed beside the statement's own. In a
+    #: The first query of a script that writes, and whole by itself: it may commit before whatever follows it. In a
     #: script that only reads: the first, with which later ones need no common snapshot.
     alone: bool = False
 

@@ -26,10 +26,11 @@ _Placed = tuple[int, Settlement]
 def settle(settlements: Sequence[Settlement]) -> Script[tuple[Settled, ...]]:
     """Write the outcomes of attempts; see `OutboxStore.settle`."""
     answers: dict[int, Settled] = {}
-    for turn in _turns(settlements):
+    turns = list(_turns(settlements))
+    for turn in turns:
         plain = [placed for placed in turn if _is_plain(placed[1])]
         rest = [placed for placed in turn if not _is_plain(placed[1])]
-        rest += yield from _settle_plain(plain, answers)
+        rest += yield from _settle_plain(plain, answers, alone=len(turns) == 1 and not rest)
         if rest:
             yield from _settle_locked(sorted(rest), answers)
     return tuple(answers[place] for place in range(len(settlements)))
@@ -59,8 +60,14 @@ def _is_plain(item: Settlement) -> bool:
     )
 
 
-def _settle_plain(turn: Sequence[_Placed], answers: dict[int, Settled]) -> Script[list[_Placed]]:
-    """Settle plain successes; return those whose attempt is not the current one."""
+def _settle_plain(turn: Sequence[_Placed], answers: dict[int, Settled], *, alone: bool) -> Script[list[_Placed]]:
+    """Settle plain successes; return those whose attempt is not the current one.
+
+    Args:
+        turn: plain successes, no two of one entry.
+        answers: gets those that are settled.
+        alone: they are all there is to settle: what is left of them changes nothing that is settled here.
+    """
     rows = sorted(
         (*key, attempt, started_us, finished_us, executor_id, result, stored_text(kind, limits.NAME_LENGTH_MAX))
         for _, (key, attempt, _, _, started_us, finished_us, executor_id, result, kind, *_) in turn
@@ -69,7 +76,7 @@ def _settle_plain(turn: Sequence[_Placed], answers: dict[int, Settled]) -> Scrip
     left = {ExecutionKey(*row) for row in (yield Query("judge_successes", rows=rows))}
     if left:
         rows = [row for row in rows if row[:4] not in left]
-    left |= {ExecutionKey(*row) for row in (yield Query("write_successes", rows=rows))}
+    left |= {ExecutionKey(*row) for row in (yield Query("write_successes", rows=rows, alone=alone))}
     for place, item in turn:
         if item.key not in left:
             answers[place] = Settled.SETTLED

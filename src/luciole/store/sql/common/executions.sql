@@ -31,6 +31,11 @@ SELECT shard, schedule_id, coalesce(fire_us, {now_us} + delay_us), part, job_id,
 FROM {rows} WHERE true
 ON CONFLICT (shard, schedule_id, fire_us, part) DO NOTHING;
 
+-- One request with a request key: claims the key, and creates what it names.
+-- name: enqueue_named
+-- rows: shard int, schedule_id bigint, part bigint, fire_us bigint, delay_us bigint, job_id bigint, state int, entry_state int, priority int, flags int, origin int, payload blob, content_type text, labels text, deadline_us bigint, namespace text, request_key text, replay_of text, parent text
+-- why: it saves round trips; without them claim_request_keys, find_request_keys and enqueue do the same
+
 -- name: schedule_of_request
 SELECT schedule.state, cursor.policy_id FROM schedule
 JOIN cursor ON cursor.shard = schedule.shard AND cursor.schedule_id = schedule.schedule_id

@@ -58,6 +58,10 @@ class Prepared:
         self.commands = (*many, *one)
         self._many, self._one = range(len(many)), range(len(many), len(many) + len(one))
 
+    def does_nothing(self, query: Query) -> bool:
+        """Whether a query comes to no execution of a command."""
+        return not self.commands or (bool(self._columns) and not query.rows)
+
     def calls(self, query: Query) -> Iterator[tuple[int, Sequence[Any]]]:
         """Yield, for each execution of a command, its index and the values that its text takes, in order."""
         if self._columns and not query.rows:

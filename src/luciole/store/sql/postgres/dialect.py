@@ -2,8 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -18,7 +17,7 @@ from luciole.store.sql.migrate import Migration, load_migrations
 from luciole.store.sql.postgres import inside
 from luciole.store.sql.postgres.binding import NOW_US, SHIFTED_NOW_US, Prepared
 from luciole.store.sql.postgres.failures import is_conflict, meaning
-from luciole.store.sql.postgres.link import PINNED, Link, Place, connect
+from luciole.store.sql.postgres.link import HINTING, PINNED, Link, Place, connect
 from luciole.store.sql.postgres.listen import Listener
 from luciole.store.sql.postgres.pauses import pause_us
 from luciole.store.sql.postgres.pool import Pool
@@ -105,7 +104,7 @@ class PostgresDialect:
             lane: Pool(partial(self._open, lane), min(most, connections_max or most), steps)
             for lane, (most, _) in LANES.items()
         }
-        self._listener = Listener(partial(connect, self._place, {}), clock=clock, chance=chance, channel=schema)
+        self._listener = Listener(partial(connect, self._place, HINTING), clock=clock, chance=chance, channel=schema)
         self._under_way: set[asyncio.Task[Any]] = set()
 
     @property
@@ -142,8 +141,8 @@ class PostgresDialect:
         """
         for pool in self._pools.values():
             pool.reopen()
-        async with self._pools[Lane.LEASE].link():
-            pass
+        pool = self._pools[Lane.LEASE]
+        pool.give_back(await pool.borrow())
 
     async def close(self) -> None:
         """Let what is under way finish, then close every connection; safe to repeat."""
@@ -198,30 +197,34 @@ class PostgresDialect:
 
     async def _worries(self) -> tuple[Worry, ...]:
         try:
-            async with self._lend(Lane.READ) as link:
-                return await look(link.raw)
+            return await self._lend(Lane.READ, lambda link: look(link.raw))
         except Exception as problem:
             raise meaning(problem, str(self._place), committing=False) from problem
 
     async def _unbroken(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
         """Finish what was begun even when the caller is cancelled: half a command would poison its connection."""
-        task = asyncio.ensure_future(work)
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(work)
+        finished = loop.create_future()
         self._under_way.add(task)
-        task.add_done_callback(self._finished)
-        return await asyncio.shield(task)
 
-    def _finished(self, task: "asyncio.Task[Any]") -> None:
-        self._under_way.discard(task)
-        if not task.cancelled():
-            task.exception()  # Its caller may be gone; nobody else asks.
+        def tell(_: object) -> None:
+            self._under_way.discard(task)
+            if not finished.done():
+                finished.set_result(None)
+            elif not task.cancelled():
+                task.exception()  # Its caller is gone; nobody else asks.
+
+        task.add_done_callback(tell)
+        await finished
+        return task.result()
 
     async def _write(self, lane: Lane, begin: Callable[[], Script[ResultT]]) -> ResultT:
         tries = 0
         while True:
-            transaction = Transaction[ResultT](begin=WRITE, before_commit=self._before_commit)
+            transaction: Transaction[ResultT] = Transaction(begin=WRITE, before_commit=self._before_commit)
             try:
-                async with self._lend(lane) as link:
-                    return await transaction.run(link, begin())
+                return await self._lend(lane, lambda link: transaction.run(link, begin()))  # noqa: B023 - used at once
             except Exception as problem:
                 tries += 1
                 if not is_conflict(problem) or tries >= limits.CONFLICT_TRIES_MAX:
@@ -231,20 +234,28 @@ class PostgresDialect:
 
     async def _read(self, lane: Lane, begin: Callable[[], Script[ResultT]]) -> ResultT:
         try:
-            async with self._lend(lane) as link:
-                return await Transaction[ResultT](begin=READ).run(link, begin())
+            transaction: Transaction[ResultT] = Transaction(begin=READ)
+            return await self._lend(lane, lambda link: transaction.run(link, begin()))
         except Exception as problem:
             raise meaning(problem, str(self._place), committing=False) from problem
 
-    @asynccontextmanager
-    async def _lend(self, lane: Lane) -> AsyncIterator[Link]:
-        """Lend a connection of a lane, and give it up when it says nothing for too long."""
-        async with self._pools[lane].link() as link:
-            watchdog = asyncio.get_running_loop().call_later(LANES[lane][1] / limits.SECOND_US, link.drop)
-            try:
-                yield link
-            finally:
-                watchdog.cancel()
+    async def _lend(self, lane: Lane, use: Callable[[Link], Awaitable[ResultT]]) -> ResultT:
+        """Use a connection of a lane, and give it up when it says nothing for too long."""
+        pool = self._pools[lane]
+        link = await pool.borrow()
+        begun_us = 0 if self._steps is None else self._steps.begin()
+        watchdog = asyncio.get_running_loop().call_later(LANES[lane][1] / limits.SECOND_US, link.drop)
+        try:
+            result = await use(link)
+        except BaseException as problem:
+            pool.give_back(link, problem)
+            raise
+        finally:
+            watchdog.cancel()
+            if self._steps is not None:
+                self._steps.end("connection", begun_us)
+        pool.give_back(link)
+        return result
 
     async def _open(self, lane: Lane) -> Link:
         return Link(await connect(self._place, PINNED if lane in _HOT else {}), self._prepared, self._steps)

@@ -33,6 +33,9 @@ PINNED = {
     "plan_cache_mode": "force_generic_plan",
 }
 
+#: A hint is no data: its commit need not wait for the disk, where it would stand in the way of those that must.
+HINTING = {"synchronous_commit": "off"}
+
 #: Kept below the least time to live of a lease: no stopped client sits on an open transaction, and nobody waits
 #: for a lock longer than that. The keep-alives end the session of a client whose machine is gone.
 _SESSION = {
@@ -105,6 +108,10 @@ class Link:
     def closed(self) -> bool:
         """Whether it can't be used any more."""
         return self.raw.is_closed()
+
+    def has_nothing_to_do(self, query: Query) -> bool:
+        """Whether a query is answered without the server: another statement does its work, or it has no rows."""
+        return self._prepared[query.name].does_nothing(query)
 
     async def ask(self, query: Query) -> Sequence[Row]:
         """Run one query; return the rows of its one answering command."""

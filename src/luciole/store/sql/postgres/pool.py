@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 
 from luciole.errors import StoreUnavailable
 from luciole.runtime.steps import Steps
@@ -30,33 +29,37 @@ class Pool:
         self.waiting = 0  #: who stands in line: a gauge
         self.waits = 0  #: how often somebody found none free: a counter
 
-    @asynccontextmanager
-    async def link(self) -> AsyncIterator[Link]:
-        """Lend a connection; it comes back unless it broke."""
-        self.waiting += 1
-        self.waits += self._free.locked()
+    async def borrow(self) -> Link:
+        """Lend a connection; whoever has it gives it back."""
         begun_us = 0 if self._steps is None else self._steps.begin()
-        try:
-            await self._free.acquire()
-        finally:
-            self.waiting -= 1
+        if self._free.locked():
+            self.waits += 1
+            self.waiting += 1
+            try:
+                await self._free.acquire()
+            finally:
+                self.waiting -= 1
+        else:
+            await self._free.acquire()  # At once: a single enqueue counts each step of the loop.
         if self._steps is not None:
             self._steps.end("wait_connection", begun_us)
-            begun_us = self._steps.begin()
         try:
-            link = await self._take()
-            try:
-                yield link
-            except BaseException as problem:
-                if is_broken(problem) or not isinstance(problem, Exception):
-                    self._drop(link)
-                raise
-            finally:
-                self._give(link)
-        finally:
+            return await self._take()
+        except BaseException:
             self._free.release()
-            if self._steps is not None:
-                self._steps.end("connection", begun_us)
+            raise
+
+    def give_back(self, link: Link, problem: BaseException | None = None) -> None:
+        """Take a connection back; one that broke is closed.
+
+        Args:
+            link: what was borrowed.
+            problem: how its use ended, when it failed.
+        """
+        if problem is not None and (is_broken(problem) or not isinstance(problem, Exception)):
+            self._drop(link)
+        self._give(link)
+        self._free.release()
 
     async def close(self) -> None:
         """Close what is idle; what is lent is closed when it comes back. Safe to repeat."""

@@ -29,9 +29,14 @@ class Transaction(Generic[ResultT]):
         except StopIteration as end:
             nothing_asked: ResultT = end.value
             return nothing_asked
-        if query.alone and self.before_commit is None:
-            self.committing = True
-            return await _drive(link, script, query)
+        while link.has_nothing_to_do(query) or (query.alone and self.before_commit is None):
+            self.committing = query.alone
+            try:
+                query = script.send(await link.ask(query))
+            except StopIteration as end:
+                done_at_once: ResultT = end.value
+                return done_at_once
+            self.committing = False
         await link.execute(self.begin)
         try:
             result = await _drive(link, script, query)
