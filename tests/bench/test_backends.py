@@ -19,6 +19,19 @@ def test_passwords_are_hidden_wherever_an_address_stands() -> None:
 
 
 @pytest.mark.parametrize(
+    "dsn",
+    [
+        f"postgresql://me:{SECRET}@host/db",
+        f"postgresql://me:x@{SECRET}/y@host/db",
+        f"postgresql://host/db?user=me&password={SECRET}&sslmode=require",
+        f"postgresql://me@host/db?sslpassword={SECRET}",
+    ],
+)
+def test_no_way_to_write_a_password_shows_it(dsn: str) -> None:
+    assert SECRET not in hide_passwords(f"luciole bench run burst --dsn {dsn} --backend postgres")
+
+
+@pytest.mark.parametrize(
     ("name", "dsn", "settings", "said"),
     [
         ("redis", None, {}, "choose sqlite or postgres"),

@@ -54,12 +54,13 @@ _RECORDED = (
     "track_io_timing",
 )
 
-_PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):[^@\s]*@")
+_PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):\S*@")
+_PASSWORD_FIELD = re.compile(r"(?i)(pass(?:word|file)?=)[^&\s]+")
 
 
 def hide_passwords(text: str) -> str:
     """Return a text with `<password>` in place of each password of an address in it."""
-    return _PASSWORD.sub(r"\1:<password>@", text)
+    return _PASSWORD_FIELD.sub(r"\1<password>", _PASSWORD.sub(r"\1:<password>@", text))
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,6 +187,9 @@ class PostgresBackend(Backend):
         except ServerFailed as error:
             server.close()
             raise BackendUnavailable(f"postgres: {error}") from None
+        except BaseException:  # Interrupted while it starts.
+            server.close()
+            raise
         self._server = server
         self.folder = server.datadir
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+from luciole.bench.leash import leash
 from luciole.bench.verdict import InvalidRun
 from luciole.limits import MS_US, SECOND_US
 from luciole.runtime.clock import Clock
@@ -150,6 +151,7 @@ class Cluster:
                 stderr=output,
                 env=self._environment,
                 start_new_session=True,  # Ctrl-C reaches the bench alone, which ends them in order.
+                preexec_fn=leash(),
             )
         process = ClusterProcess(name, child, log)
         self._processes.append(process)

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from luciole.bench.leash import leash
 from luciole.bench.verdict import InvalidRun
 
 #: An answer may carry histograms; a line may be this long.
@@ -35,6 +36,8 @@ class Process:
             stdout=asyncio.subprocess.PIPE,
             limit=LINE_BYTES_MAX,
             env={**os.environ, **(environment or {})},
+            start_new_session=True,  # Ctrl-C reaches the bench alone, which ends them in order.
+            preexec_fn=leash(),
         )
         return cls(module, child)
 

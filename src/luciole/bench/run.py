@@ -12,6 +12,7 @@ import msgspec
 
 from luciole.bench.backends import Backend, Place, durable_folder, hide_passwords
 from luciole.bench.environment import cpu_clock, environment, product, stolen_share
+from luciole.bench.leash import ended_by_sigterm
 from luciole.bench.lock import only_bench
 from luciole.bench.percentiles import merged
 from luciole.bench.processes import Process
@@ -56,6 +57,7 @@ def perform(
     begun_us = clock.monotonic_us()
     try:
         with ExitStack() as stack:
+            stack.enter_context(ended_by_sigterm())
             stack.enter_context(only_bench(lock))
             if run.backend:
                 stack.enter_context(run.backend)
@@ -116,6 +118,9 @@ async def in_process(
     process = await Process.start(module, environment)
     try:
         return msgspec.convert(await process.ask(verb, **orders), Repeat)
+    except BaseException:
+        process.kill()  # Interrupted or broken off: nobody waits for what it is at.
+        raise
     finally:
         await process.stop()
 

@@ -1,0 +1,46 @@
+"""Ends: a bench that is told to stop cleans up, and its children end with it, however it ends itself."""
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+#: Linux: the signal that this process gets when its parent ends.
+_PR_SET_PDEATHSIG = 1
+
+
+def leash() -> Callable[[], None] | None:
+    """Return what a child of this process runs before its program, so that it is killed when this process ends.
+
+    None where the system knows no such thing: a child there ends with its standard input.
+    """
+    if sys.platform != "linux":
+        return None
+    parent = os.getpid()
+    prctl = ctypes.CDLL(None, use_errno=True).prctl  # Looked up here: after a fork, as little as possible.
+
+    def bind() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:  # It ended in the moment between.
+            os._exit(1)
+
+    return bind
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end what runs as Ctrl-C does, which cleans up; further ones wait for that."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

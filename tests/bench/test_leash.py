@@ -1,0 +1,145 @@
+"""A bench that is stopped from outside ends everything that it began, with the code for a run that says nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from luciole.bench.result import read_result
+from luciole.limits import SECOND_US
+from luciole.runtime.clock import SystemClock
+from luciole.testing.servers import PostgresServer
+
+PATIENCE_S = 60
+
+#: So many repeats that the run would go on for minutes if nobody stopped it.
+LONG = ("--size", "smoke", "--ceiling", "none", "--repeats", "100")
+
+
+class Bench:
+    """A burst that runs in a process of its own, with a folder for temporary files of its own."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.temporary, self.out = folder / "tmp", folder / "out"
+        self.temporary.mkdir()
+        self.child = subprocess.Popen(
+            [sys.executable, "-m", "luciole", "bench", "run", "burst", *LONG, "--out", str(self.out), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "TMPDIR": str(self.temporary)},
+            start_new_session=True,
+        )
+
+    def wait_for_schedulers(self) -> list[psutil.Process]:
+        """Wait until the coordinator of a repeat has a scheduler; return every process of the bench."""
+        clock = SystemClock()
+        end_us = clock.monotonic_us() + PATIENCE_S * SECOND_US
+        while clock.monotonic_us() < end_us:
+            found = psutil.Process(self.child.pid).children(recursive=True)
+            if any("luciole.bench.burst.scheduler" in _command(one) for one in found):
+                return found
+            assert self.child.poll() is None, "it ended by itself"
+        raise AssertionError("no scheduler was started")
+
+    def end(self) -> list[str]:
+        """Wait for its end; return what it said."""
+        said, _ = self.child.communicate(timeout=PATIENCE_S)
+        return said.splitlines()
+
+    def left(self) -> list[str]:
+        """Return what lies in its folder for temporary files, but for the lock that all benches share."""
+        return sorted(path.name for path in self.temporary.iterdir() if path.name != "luciole-bench.lock")
+
+
+def _command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
+def _gone(processes: list[psutil.Process]) -> bool:
+    _, alive = psutil.wait_procs(processes, timeout=PATIENCE_S)
+    return not alive
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+    """Start benches that end with the test at the latest."""
+    benches: list[Bench] = []
+
+    def start(*arguments: str) -> Bench:
+        benches.append(Bench(tmp_path, *arguments))
+        return benches[-1]
+
+    yield start
+    for bench in benches:
+        bench.child.kill()
+        bench.child.communicate()
+
+
+@pytest.fixture
+def started(launch: Callable[..., Bench]) -> Bench:
+    return launch()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_bench_with_all_its_processes_and_files(started: Bench, number: signal.Signals) -> None:
+    processes = started.wait_for_schedulers()
+    started.child.send_signal(number)
+    said = started.end()
+    assert said[-1] == "bench: INVALID interrupted"
+    assert started.child.returncode == 6
+    assert read_result(started.out).verdict.reason == "interrupted"
+    assert _gone(processes)
+    assert started.left() == []
+
+
+@pytest.mark.slow
+def test_ctrl_c_in_a_terminal_reaches_the_bench_alone_which_ends_the_others(started: Bench) -> None:
+    processes = started.wait_for_schedulers()
+    os.killpg(started.child.pid, signal.SIGINT)
+    assert started.end()[-1] == "bench: INVALID interrupted"
+    assert _gone(processes)
+    assert started.left() == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere children end with their standard input")
+def test_no_process_outlives_a_bench_that_was_killed(started: Bench) -> None:
+    processes = started.wait_for_schedulers()
+    started.child.kill()
+    assert _gone(processes)
+
+
+@pytest.mark.slow
+def test_a_signal_leaves_no_schema_in_somebody_elses_database(
+    launch: Callable[..., Bench], postgres_wheel: PostgresServer
+) -> None:
+    dsn = postgres_wheel.create_database()
+    bench = launch("--backend", "postgres", "--dsn", dsn)
+    processes = bench.wait_for_schedulers()
+    bench.child.terminate()
+    assert bench.end()[-1] == "bench: INVALID interrupted"
+    schemas = postgres_wheel.execute("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'luciole%'", dsn)
+    assert _gone(processes)
+    assert schemas.strip() == "0"
+
+
+@pytest.mark.slow
+def test_a_signal_stops_the_server_that_the_bench_had_started(launch: Callable[..., Bench], tmp_path: Path) -> None:
+    bench = launch("--backend", "postgres")
+    processes = bench.wait_for_schedulers()
+    assert any("postgres" in _command(one) for one in psutil.process_iter() if str(tmp_path) in _command(one))
+    bench.child.terminate()
+    assert bench.end()[-1] == "bench: INVALID interrupted"
+    assert _gone(processes)
+    assert [_command(one) for one in psutil.process_iter() if str(tmp_path) in _command(one)] == []
+    assert bench.left() == []
