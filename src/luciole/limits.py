@@ -195,6 +195,9 @@ SUSPECTS_MAX: Final = 1_000
 
 #: Reports that wait in a node before it stops reading its sessions.
 REPORT_QUEUE_MAX: Final = 20_000
+#: A second settle call begins beside one that is under way when so many reports wait, or when that one takes so long.
+REPORT_COMPANY_MIN: Final = 250
+REPORT_COMPANY_US: Final = 50 * MS_US
 #: Results that one settle call carries at most, in bytes, but for the last.
 REPORT_BYTES_MAX: Final = 8 * 1_048_576
 #: An outcome that the store can't take for an unknown reason is tried so often before it is replaced by a failure.
@@ -231,6 +234,8 @@ RUN_MARKED_AFTER_US: Final = 1 * SECOND_US
 #: Polls, and passes of the planner, for what comes due close together are at least so far apart.
 POLL_PAUSE_MIN_US: Final = 5 * MS_US
 PLAN_PAUSE_MIN_US: Final = 10 * MS_US
+#: A pass of the planner that took long is followed by a pause as long as itself, up to this.
+PLAN_PAUSE_LOADED_US: Final = 40 * MS_US
 #: How often a planner that plans ahead looks again at more than it can read and must not plan yet.
 PLAN_WAIT_US: Final = 50 * MS_US
 #: How long one wait for a hint of the store lasts; and how often hints wake the planner at most.

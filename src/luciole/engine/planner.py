@@ -83,13 +83,14 @@ class Planner:
         leases = self.leases.trusted()
         if not leases or not self.running:
             return self.idle_pause_us
-        due, pause_us = await self._read(leases, min(self.due_max, limits.PLAN_LOOK_MAX))
+        begun_us = self.store_clock.now_us()
+        due, cut, pause_us = await self._read(leases, min(self.due_max, limits.PLAN_LOOK_MAX))
         if not due:
             return pause_us
-        lanes = self._deal(leases, due) if pause_us == 0 or len(due) > self.batch_min else [(leases, due)]
+        lanes = self._deal(leases, due) if cut or len(due) > self.batch_min else [(leases, due)]
         done = await asyncio.gather(
             *(
-                self._lane(held, cursors, more=pause_us == 0, due_max=self.due_max // len(lanes))
+                self._lane(held, cursors, more=cut, due_max=self.due_max // len(lanes))
                 for held, cursors in lanes
             ),
             return_exceptions=True,
@@ -99,19 +100,21 @@ class Planner:
                 raise failed  # Every lane has ended; nothing is under way any more.
         worked = [lane for lane in done if isinstance(lane, _Worked)]
         if pause_us == 0 and any(lane.waits for lane in worked) and not any(lane.more for lane in worked):
-            pause_us = limits.PLAN_WAIT_US  # What is left of it must not be planned before its time.
+            cut, pause_us = False, limits.PLAN_WAIT_US  # What is left of it must not be planned before its time.
         pause_us = min([pause_us, *(self._until_us(lane.next_us) for lane in worked if lane.next_us is not None)])
-        # What comes due close together shares one commit.
-        return pause_us if pause_us == 0 else max(pause_us, limits.PLAN_PAUSE_MIN_US)
+        # What comes due close together shares one commit: under load, as much of it as fits into the time of one.
+        took_us = min(self.store_clock.now_us() - begun_us, limits.PLAN_PAUSE_LOADED_US)
+        return 0 if cut else max(pause_us, took_us, limits.PLAN_PAUSE_MIN_US)
 
-    async def _read(self, leases: Sequence[Lease], limit: int) -> tuple[tuple[Cursor, ...], int]:
-        """Return due cursors, and the pause after them: 0 when there are more."""
+    async def _read(self, leases: Sequence[Lease], limit: int) -> tuple[tuple[Cursor, ...], bool, int]:
+        """Return due cursors, whether the limit cut them, and the pause after them: 0 when more is due."""
         before_us = self.store_clock.now_us() + self.plan_ahead_us
         shards = [lease.shard for lease in leases]
         batch = await self.telemetry.timed("due_cursors", self.store.due_cursors(shards, before_us, limit=limit))
         if batch.next_due_us is None:
-            return batch.cursors, self.idle_pause_us
-        return batch.cursors, self._until_us(batch.next_due_us)
+            return batch.cursors, False, self.idle_pause_us
+        # What has become due since is no burst, or a load that is merely steady would be planned in small pieces.
+        return batch.cursors, batch.next_due_us <= before_us, self._until_us(batch.next_due_us)
 
     def _until_us(self, due_us: Instant) -> int:
         """Return the pause until a due time is to be planned."""
@@ -152,8 +155,7 @@ class Planner:
                     continue
                 strides = strode.gain
             if more:
-                due, pause_us = await self._read(leases, due_max)
-                more = pause_us == 0
+                due, more, _ = await self._read(leases, due_max)
             planned = await self._plan(due)
             next_us = _earlier(next_us, planned.next_us)
             if planned.waits or not more:

@@ -64,6 +64,7 @@ class Reporter:
     probe: Probe | None = None
     _queue: deque[_Item] = field(default_factory=deque)
     _under_way: int = 0
+    _begun_us: int = 0  #: when the latest settle call began
     _taken: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -111,10 +112,13 @@ class Reporter:
 
     async def tick(self) -> int:
         """Settle what has gathered; return the pause."""
+        if self._gathers():
+            return limits.REPORT_COMPANY_US
         batch = self._take()
         if not batch:
             return self.idle_pause_us
         self._under_way += len(batch)
+        self._begun_us = self.store_clock.now_us()
         try:
             await self._decide(batch)
             await self._settle(batch)
@@ -124,6 +128,12 @@ class Reporter:
         finally:
             self._under_way -= len(batch)
         return 0 if self._queue else self.idle_pause_us
+
+    def _gathers(self) -> bool:
+        """Whether what waits is better left to the call under way, which takes all of it when it comes back."""
+        if not self._under_way or len(self._queue) >= limits.REPORT_COMPANY_MIN:
+            return False
+        return self.store_clock.now_us() - self._begun_us < limits.REPORT_COMPANY_US
 
     def _take(self) -> list[_Item]:
         batch: list[_Item] = []
