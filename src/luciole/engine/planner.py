@@ -89,10 +89,7 @@ class Planner:
             return pause_us
         lanes = self._deal(leases, due) if cut or len(due) > self.batch_min else [(leases, due)]
         done = await asyncio.gather(
-            *(
-                self._lane(held, cursors, more=cut, due_max=self.due_max // len(lanes))
-                for held, cursors in lanes
-            ),
+            *(self._lane(held, cursors, more=cut, due_max=self.due_max // len(lanes)) for held, cursors in lanes),
             return_exceptions=True,
         )
         for failed in done:
