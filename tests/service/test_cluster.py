@@ -43,6 +43,16 @@ async def test_a_cluster_without_nodes_is_told_what_to_start() -> None:
     assert (nodes.level, "luciole up" in nodes.text) == (Level.WARN, True)
 
 
+async def test_rules_of_zones_that_differ_from_those_of_the_cursors_are_found() -> None:
+    store = await opened()
+    assert of(await examine(store, host_now_us=0, node_ttl_us=TTL_US), "zones").level is Level.OK
+    for rules, advice in (("2000.1", "brings them up to date"), ("2999.1", "upgrade tzdata here")):
+        await store.realign(await store.acquire_leases(NODE.node_id, [0], ttl_us=TTL_US), (), rules=rules)
+        await store.leave(NODE.node_id)
+        found = of(await examine(store, host_now_us=0, node_ttl_us=TTL_US), "zones")
+        assert (found.level, f"{rules}: 1 shards" in found.text, advice in found.text) == (Level.WARN, True, True)
+
+
 async def test_a_wrong_clock_an_old_zone_table_and_free_shards_are_found() -> None:
     store = await opened()
     await store.beat(NODE, node_ttl_us=TTL_US)

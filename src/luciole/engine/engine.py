@@ -9,6 +9,7 @@ from luciole.engine.leaseholder import LeaseHolder, Taken
 from luciole.engine.membership import Membership
 from luciole.engine.planner import Planner
 from luciole.engine.pruner import Pruner
+from luciole.engine.realigner import Realigner
 from luciole.engine.rescuer import LoadJobs, Rescuer
 from luciole.model.ids import Shard
 from luciole.model.lease import Cluster, Lease, NodeInfo
@@ -78,6 +79,13 @@ class Engine:
             trusted=self.leases.trusted,
             retention_us=around.settings.retention_us,
             walk_pause_us=max(limits.PRUNE_WALK_PAUSE_US, around.settings.max_idle_wakeup_us),
+        )
+        self.realigner = Realigner(
+            store=around.store,
+            telemetry=around.telemetry,
+            trusted=self.leases.trusted,
+            rules=around.node.tzdata,
+            pause_us=around.settings.local_pause_us,
         )
         self._add_loops()
         self._add_gauges()
@@ -217,6 +225,7 @@ class Engine:
         loops.add("plan", self.planner.tick, pause_max_us=settings.max_idle_wakeup_us)
         loops.add("rescue", self.rescuer.tick, pause_max_us=settings.local_pause_us)
         loops.add("prune", self.pruner.tick, pause_max_us=self.pruner.walk_pause_us)
+        loops.add("realign", self.realigner.tick, pause_max_us=settings.local_pause_us)
         loops.add("hints", self.hear_hints, listens=True)
         loops.add("backlog", self.count_backlog, pause_max_us=self._backlog_pause_us())
         loops.add("stalls", self.note_stall, pause_max_us=settings.lease_ttl_us)

@@ -45,6 +45,14 @@ class Move(NamedTuple):
     ready: bool = False  #: leave the entries READY in the store: the holder's memory is full
 
 
+class Realigned(NamedTuple):
+    """A cursor whose fire time other rules of its zone put elsewhere."""
+
+    cursor: Cursor  #: as it was read
+    fire_us: Instant
+    due_us: Instant
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """One chunk: moves under the leases that guard them."""

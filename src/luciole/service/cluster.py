@@ -1,14 +1,17 @@
 """The cluster: who is alive, who holds what, how much is due, and what should worry somebody."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import version
 from importlib.util import find_spec
 
 from luciole import limits
+from luciole.model.ids import Shard
 from luciole.model.instant import Instant
 from luciole.model.lease import Cluster, NodeInfo
+from luciole.model.realigning import is_newer
 from luciole.store.reads import Backlog
 from luciole.store.spi import Store, Watchful
 
@@ -83,6 +86,7 @@ async def examine(store: Store, *, host_now_us: Instant, node_ttl_us: int) -> tu
         *_backlog(view),
         *await _database(store),
         *_packages(view),
+        _zone_rules(await store.zone_rules()),
     )
 
 
@@ -136,6 +140,21 @@ def _backlog(view: ClusterView) -> Iterator[Finding]:
     if backlog.parked:
         text = f"{backlog.parked} executions wait for repair; see `luciole executions list --state parked`"
         yield Finding(level=Level.WARN, subject="parked", text=text)
+
+
+def _zone_rules(recorded: Mapping[Shard, str]) -> Finding:
+    here = version("tzdata")
+    shards = Counter(recorded.values())
+    found = (
+        ", ".join(f"{rules}: {count} shards" for rules, count in sorted(shards.items())) or "no node has planned yet"
+    )
+    if any(is_newer(rules, here) for rules in shards):
+        text = f"cursors stand by {found}, newer than {here} here; upgrade tzdata here"
+        return Finding(level=Level.WARN, subject="zones", text=text)
+    if any(is_newer(here, rules) for rules in shards):
+        text = f"cursors stand by {found}, older than {here} here; a node with {here} brings them up to date"
+        return Finding(level=Level.WARN, subject="zones", text=text)
+    return Finding(level=Level.OK, subject="zones", text=f"cursors stand by {found}")
 
 
 def _packages(view: ClusterView) -> Iterator[Finding]:

@@ -21,8 +21,8 @@ from luciole.model.instant import Instant
 from luciole.model.job import JobSpec, JobVersion
 from luciole.model.lease import Cluster, Lease, NodeInfo
 from luciole.model.outbox import Delivery, Entry, Running, Settled, Settlement
-from luciole.model.plan import DueBatch, LedgerRow, Plan, PlanOutcome, ReadyBatch
-from luciole.model.schedule import NewSchedule, ScheduleState, ScheduleView
+from luciole.model.plan import DueBatch, LedgerRow, Plan, PlanOutcome, ReadyBatch, Realigned
+from luciole.model.schedule import Cursor, NewSchedule, ScheduleState, ScheduleView
 from luciole.model.stride import GroupBatch, Stride, StrideOutcome
 from luciole.store.capabilities import Capabilities
 from luciole.store.reads import Backlog, ExecutionFilter, JobView, LedgerView, Page, Repair, ScheduleFilter, Worry
@@ -138,6 +138,30 @@ class PlanStore(Protocol):
 
         Returns:
             What was created, how many of the counted cursors were left, and the shards whose fence was refused.
+        """
+        ...
+
+    async def zone_rules(self) -> dict[Shard, str]:
+        """Return the version of the rules of zones that the cursors of each shard stand by, where it is recorded.
+
+        Read-only.
+        """
+        ...
+
+    async def active_cursors(self, shard: Shard, *, after: ScheduleId, limit: int) -> tuple[Cursor, ...]:
+        """Return cursors of active schedules of a shard, in the order of their ids, after one. Read-only.
+
+        `limit` is at most `limits.PAGE_MAX`; fewer rows than that say that there are no more.
+        """
+        ...
+
+    async def realign(self, leases: Sequence[Lease], moves: Sequence[Realigned], *, rules: str | None) -> int:
+        """Move cursors to where other rules of zones put their fire times; return how many moved.
+
+        Guarded (I3), one transaction, safe to repeat. For I2 it counts as an edit: a cursor may step back, but never
+        to or before a fire time that has its outcome (I1, I4); such a one stays, and so does one that moved meanwhile.
+        `rules` (None: nothing) is recorded for the shards of all leases that still hold. At most `limits.PAGE_MAX`
+        moves.
         """
         ...
 

@@ -11,7 +11,7 @@ from luciole.model.instant import Instant
 from luciole.model.job import JobVersion, job_spec_from_row
 from luciole.model.lease import Lease
 from luciole.model.outbox import EntryState
-from luciole.model.plan import DueBatch, Fire, LedgerRow, Move, Plan, PlanOutcome
+from luciole.model.plan import DueBatch, Fire, LedgerRow, Move, Plan, PlanOutcome, Realigned
 from luciole.model.schedule import Cursor, OverlapCode, Reason, ScheduleState
 from luciole.model.stride import DueGroup, GroupBatch, Share, Stride, StrideOutcome, group_of, step_move
 from luciole.store.bounds import check_batch, check_limit, check_plan, check_shards, check_stride, stored_text
@@ -161,6 +161,49 @@ class MemoryPlans(MemoryClient):
         key = ExecutionKey(row.shard, row.schedule_id, move.cursor.fire_us, PLANNED_PART)
         is_free = move.overlap is OverlapCode.ALLOW or not self._state.entries[row.group]
         return is_free and self._state.execution(key) is None
+
+    async def zone_rules(self) -> dict[Shard, str]:
+        """Return the recorded rules of zones."""
+        with self._transaction():
+            return dict(self._state.rules)
+
+    async def active_cursors(self, shard: Shard, *, after: ScheduleId, limit: int) -> tuple[Cursor, ...]:
+        """Return cursors of active schedules of a shard, in the order of their ids, after one."""
+        check_limit("limit", limit, limits.PAGE_MAX)
+        with self._transaction():
+            check_shards([shard], self._state.shards)
+            rows = [row for row in self._state.schedules.values() if row.shard == shard and row.due_us is not None]
+            cursors = sorted((row.cursor() for row in rows), key=lambda cursor: cursor.schedule_id)
+            return tuple(cursor for cursor in cursors if cursor.schedule_id > after)[:limit]
+
+    async def realign(self, leases: Sequence[Lease], moves: Sequence[Realigned], *, rules: str | None) -> int:
+        """Move cursors to where other rules of zones put their fire times; return how many moved."""
+        check_batch("moves", moves, limits.PAGE_MAX)
+        moved = 0
+        with self._transaction() as now_us:
+            held = {lease.shard for lease in leases if self._state.holds(lease, now_us)}  # I3
+            for cursor, fire_us, due_us in moves:
+                row = self._state.schedules.get(cursor.schedule_id)
+                if row is None or row.shard not in held or row.due_us is None:
+                    continue
+                moved_on = (row.fire_us, row.revision) != (cursor.fire_us, cursor.revision)
+                if moved_on or self._has_outcome(row, fire_us):
+                    continue
+                row.fire_us, row.due_us = fire_us, due_us
+                row.revision += 1
+                self._state.hint([row.shard])
+                moved += 1
+            if rules is not None:
+                self._state.rules |= dict.fromkeys(held, rules)
+        return moved
+
+    def _has_outcome(self, row: ScheduleRow, from_us: Instant) -> bool:
+        """Whether a fire time of a schedule, from an instant to its cursor, has its outcome (I1, I4)."""
+        keys = self._state.executions[row.group]
+        if any(key.part >= PLANNED_PART and from_us <= key.fire_us < row.fire_us for key in keys):
+            return True
+        skipped = self._state.ledger[row.group]
+        return bool(skipped) and skipped[-1].last_us >= from_us
 
     async def park_schedules(self, leases: Sequence[Lease], parked: Sequence[tuple[ScheduleId, Shard, str]]) -> int:
         """Stop schedules that the engine can't read, each with its reason (I7)."""

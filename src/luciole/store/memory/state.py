@@ -187,6 +187,7 @@ class MemoryState:
         self.executions: defaultdict[Group, dict[ExecutionKey, ExecutionRow]] = defaultdict(dict)
         self.entries: defaultdict[Group, dict[ExecutionKey, EntryRow]] = defaultdict(dict)
         self.ledger: defaultdict[Group, list[LedgerRow]] = defaultdict(list)
+        self.rules: dict[Shard, str] = {}  #: of zones, that the cursors of a shard stand by
         self.request_keys: dict[tuple[str, str], ExecutionKey] = {}
         self.listeners: list[Listener] = []
 

@@ -12,8 +12,8 @@ from luciole.model.instant import Instant
 from luciole.model.job import JobSpec, JobVersion
 from luciole.model.lease import Cluster, Lease, NodeInfo
 from luciole.model.outbox import Delivery, Entry, Running, Settled, Settlement
-from luciole.model.plan import DueBatch, LedgerRow, Move, Plan, PlanOutcome, ReadyBatch
-from luciole.model.schedule import NewSchedule, ScheduleState, ScheduleView
+from luciole.model.plan import DueBatch, LedgerRow, Move, Plan, PlanOutcome, ReadyBatch, Realigned
+from luciole.model.schedule import Cursor, NewSchedule, ScheduleState, ScheduleView
 from luciole.model.stride import DueGroup, GroupBatch, Share, Stride, StrideOutcome, group_of, step_move
 from luciole.store.bounds import (
     check_batch,
@@ -160,6 +160,19 @@ class PlansOneByOne(Items):
         done = await self.commit_plan(Plan(moves=tuple(moves), leases=stride.leases))
         left = stride.cursors(done.refused) - done.created
         return StrideOutcome(entries=done.entries, created=done.created, left=left, refused=done.refused)
+
+    async def zone_rules(self) -> dict[Shard, str]:
+        """Return the recorded rules of zones, where the store records any."""
+        return await self._if_there("zone_rules") or {}
+
+    async def active_cursors(self, shard: Shard, *, after: ScheduleId, limit: int) -> tuple[Cursor, ...]:
+        """Return cursors of active schedules of a shard, where the store can."""
+        rows: tuple[Cursor, ...] = await self._extra("active_cursors")(shard, after=after, limit=limit)
+        return rows
+
+    async def realign(self, leases: Sequence[Lease], moves: Sequence[Realigned], *, rules: str | None) -> int:
+        """Move cursors to where other rules of zones put their fire times, where the store can."""
+        return await self._if_there("realign", leases, moves, rules=rules) or 0
 
     async def park_schedules(self, leases: Sequence[Lease], parked: Sequence[tuple[ScheduleId, Shard, str]]) -> int:
         """Stop schedules that can't be read, each with its reason (I7)."""

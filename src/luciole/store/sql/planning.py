@@ -10,10 +10,11 @@ from luciole.model.ids import JobId, ScheduleId, Shard, TriggerId
 from luciole.model.instant import Instant
 from luciole.model.job import JobVersion, job_spec_from_row
 from luciole.model.lease import Lease
-from luciole.model.plan import DueBatch, Plan, PlanOutcome
+from luciole.model.plan import DueBatch, Plan, PlanOutcome, Realigned
 from luciole.model.schedule import Cursor
 from luciole.model.stride import GroupBatch, Stride, StrideOutcome
 from luciole.store.bounds import check_batch, check_limit, check_plan, check_shards, check_stride, stored_text
+from luciole.store.sql import realigning
 from luciole.store.sql.dialect import Lane, Role
 from luciole.store.sql.leases import check_fences
 from luciole.store.sql.moves import commit_plan, plain_rows, plan_outcome
@@ -63,6 +64,24 @@ class SqlPlans(Role):
         if outcome.created > len(outcome.entries):
             self._db.hint(stride.ready)
         return outcome
+
+    async def zone_rules(self) -> dict[Shard, str]:
+        """Return the recorded rules of zones."""
+        return await self._db.read(Lane.READ, realigning.zone_rules)
+
+    async def active_cursors(self, shard: Shard, *, after: ScheduleId, limit: int) -> tuple[Cursor, ...]:
+        """Return cursors of active schedules of a shard, in the order of their ids, after one."""
+        check_limit("limit", limit, limits.PAGE_MAX)
+        check_shards([shard], self.shards)
+        return await self._db.read(Lane.READ, realigning.active_cursors, shard, after, limit)
+
+    async def realign(self, leases: Sequence[Lease], moves: Sequence[Realigned], *, rules: str | None) -> int:
+        """Move cursors to where other rules of zones put their fire times; return how many moved."""
+        check_batch("moves", moves, limits.PAGE_MAX)
+        moved = await self._db.write(Lane.CATALOG, realigning.realign, leases, moves, rules)
+        if moved:
+            self._db.hint(frozenset(moved))
+        return len(moved)
 
     async def park_schedules(self, leases: Sequence[Lease], parked: Sequence[tuple[ScheduleId, Shard, str]]) -> int:
         """Stop schedules that the engine can't read, each with its reason (I7)."""

@@ -10,6 +10,7 @@ from luciole.testing.contract.test_outbox import TestDeliveries, TestOpenEntries
 from luciole.testing.contract.test_overlap import TestForbidAndAllow, TestLedger, TestQueueOne, TestReplace
 from luciole.testing.contract.test_planning import TestDueCursors, TestParking, TestPlans, TestSteps
 from luciole.testing.contract.test_reads import TestExecutionLists, TestScheduleLists, TestSummaries
+from luciole.testing.contract.test_realigning import TestRealigning
 from luciole.testing.contract.test_settling import TestBytes, TestEnds, TestTries
 from luciole.testing.contract.test_strides import TestGroups, TestStrideRaces, TestStrides
 
@@ -39,6 +40,7 @@ __all__ = [
     "TestPrune",
     "TestQueueOne",
     "TestReadyEntries",
+    "TestRealigning",
     "TestRegistration",
     "TestReplace",
     "TestReschedule",

@@ -27,7 +27,7 @@ from tests.store.sql.sqlite.files import a_connection, a_dialect
 MAY_SCAN = {
     "applied_migrations", "beat", "cluster", "count_leases", "count_open_entries", "count_parked", "greatest_id",
     "greatest_job", "greatest_trigger", "id_segments", "lease_fences", "leave", "list_jobs", "list_open",
-    "list_troubled", "sample_parked", "schema_exists",
+    "list_troubled", "sample_parked", "schema_exists", "zone_rules",
 }  # fmt: skip
 
 #: What a piece of values or the temporary table looks like in a plan.

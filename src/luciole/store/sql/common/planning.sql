@@ -154,3 +154,22 @@ UPDATE cursor SET fire_us = chosen_cursor.next_fire_us, due_us = chosen_cursor.n
 FROM chosen_cursor WHERE cursor.shard = chosen_cursor.shard AND cursor.schedule_id = chosen_cursor.schedule_id;
 SELECT shard, fire_us, due_us, priority, flags, ready, group_concat(schedule_id), group_concat(job_id)
 FROM chosen_cursor GROUP BY shard, fire_us, due_us, priority, flags, ready;
+
+-- New rules of zones: what the cursors of each shard stand by.
+-- name: zone_rules
+SELECT key, value FROM meta WHERE key LIKE 'tzdata.%';
+
+-- name: record_rules
+-- rows: key text, value text
+INSERT INTO meta (key, value) SELECT key, value FROM {rows} WHERE true
+ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+
+-- name: active_cursors
+SELECT shard, schedule_id, revision, fire_us, due_us, trigger_id, job_id, policy_id
+FROM cursor WHERE shard = :shard AND schedule_id > :after AND due_us IS NOT NULL
+ORDER BY schedule_id LIMIT :limit;
+
+-- name: realign_cursors
+-- rows: shard int, schedule_id bigint, fire_us bigint, due_us bigint
+UPDATE cursor SET fire_us = batch.fire_us, due_us = batch.due_us, revision = cursor.revision + 1
+FROM {rows} WHERE cursor.shard = batch.shard AND cursor.schedule_id = batch.schedule_id;
