@@ -227,6 +227,8 @@ SESSION_WATCHES: Final = 10
 HELLO_WAIT_US: Final = 10 * SECOND_US
 #: An executor whose session broke has so long to come back before its attempts are taken back.
 RECONNECT_GRACE_US: Final = 3 * SECOND_US
+#: An executor tries the address of a node for so long after anybody has told of it.
+PEER_KEPT_US: Final = 10 * MINUTE_US
 #: Executors have so long to tell a shard's new holder what they run.
 TAKE_OVER_GRACE_US: Final = 3 * SECOND_US
 #: A run that lasts this long is put on record as running.

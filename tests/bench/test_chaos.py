@@ -101,6 +101,23 @@ async def test_a_planted_fault_turns_its_check_red(tmp_path: Path, fault: str) -
 
 @pytest.mark.slow
 @pytest.mark.postgres
+def test_a_node_that_is_stopped_for_three_leases_sends_no_stale_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Method: real processes and SIGSTOP under load, several times; and as often with the deadline check off."""
+    # I3: its own deadline holds a node back; without it the fence does, and there is something to refuse.
+    monkeypatch.setattr(lock, "lock_path", lambda: tmp_path / "lock")
+    kills = ("--node-kills", "0", "--executor-kills", "0")
+    freezes = ("--freezes", "3", "--rate", "64")
+    code, lines = call("run", "chaos", "--backend", "postgres", "--out", str(tmp_path), *kills, *freezes)
+    assert code == 0, json.dumps(lines)
+    found = read_result(tmp_path).repeats[0]
+    assert found.figures["stale_writes_refused"] > 0
+    assert found.figures["stale_writes_with_deadline"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_node_and_an_executor_are_killed_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # I1, I2, I4, I5, I6: the store and the handlers' ledger agree on every fire time after the kills.
     monkeypatch.setattr(lock, "lock_path", lambda: tmp_path / "lock")

@@ -1,6 +1,7 @@
 """Failures of the field, each played through on a small cluster whose time the test owns."""
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 
@@ -124,6 +125,35 @@ async def test_a_node_told_nothing_for_longer_than_its_lease_writes_nothing() ->
     await cluster.clock.advance(5 * SECOND_US)
     assert len(stalled.engine.leases.trusted()) == cluster.shards // 2
     await cluster.stop()
+
+
+async def test_a_plan_that_is_stopped_on_its_way_to_the_store_is_held_back_and_fires_later() -> None:
+    """Goal: a stop between the look at the leases and the store is noticed by the store's client, and loses nothing.
+
+    Method: one plan hangs on its way for longer than its lease, while the lease is renewed beside it.
+    """
+    # I3: the deadline travels with the lease.
+    cluster = SmallCluster()
+    stores: list[UnreliableStore] = []
+
+    def watched(store: Store) -> Store:
+        stores.append(UnreliableStore(store, cluster.clock, seeded_chance(1)))
+        return stores[-1].as_store()
+
+    node = await cluster.start(store=watched)
+    await cluster.schedule("secondly", every("1s").to_spec(), policy=Policy(overlap=Overlap.ALLOW))
+    await cluster.clock.advance(2 * SECOND_US)
+    stores[0].frozen, stores[0].freezes = asyncio.Event(), frozenset({"commit_plan", "commit_stride"})
+    await cluster.clock.advance(9 * SECOND_US)
+    stores[0].frozen.set()
+    stores[0].frozen = None
+    await cluster.clock.advance(2 * SECOND_US)
+    fired = sorted(view.key.fire_us for view in await cluster.executions())
+    counters = node.telemetry.counters
+    await cluster.stop()
+    assert counters["plans_held_back"] == 1
+    assert counters["plans_refused_stale"] == 0
+    assert [later - one for one, later in pairwise(fired)] == [SECOND_US] * 12
 
 
 async def test_without_its_own_deadline_every_stale_write_is_refused_and_counted() -> None:

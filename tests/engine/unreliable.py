@@ -27,6 +27,7 @@ class UnreliableStore:
         self.latency_max_us = 0
         self.lost_answers = 0.0  #: the share of writes whose answer gets lost
         self.frozen: asyncio.Event | None = None  #: while set, verbs wait for it: a stopped process
+        self.freezes: frozenset[str] | None = None  #: which verbs do; None: all
         self.calls: list[str] = []
 
     def as_store(self) -> Store:
@@ -42,19 +43,19 @@ class UnreliableStore:
     def _wrapped(self, name: str, verb: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def call(*args: Any, **fields: Any) -> Any:  # noqa: ANN401 - same
             self.calls.append(name)
-            await self._wait()
+            await self._wait(name)
             if self.down:
                 raise StoreUnavailable("the store is down")
             answer = await verb(*args, **fields)
-            await self._wait()
+            await self._wait(name)
             if name in WRITING and self._chance() < self.lost_answers:
                 raise OutcomeUnknown("the connection broke in the commit")
             return answer
 
         return call
 
-    async def _wait(self) -> None:
-        if self.frozen is not None:
+    async def _wait(self, name: str) -> None:
+        if self.frozen is not None and (self.freezes is None or name in self.freezes):
             await self.frozen.wait()
         if self.latency_max_us:
             await self._clock.sleep(int(self._chance() * self.latency_max_us))

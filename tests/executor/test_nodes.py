@@ -10,7 +10,7 @@ from luciole.executor.context import current
 from luciole.executor.executor import Executor, ExecutorSettings
 from luciole.executor.registry import HandlerRegistry
 from luciole.gateway.local import LocalConnection, local_pair
-from luciole.limits import SECOND_US
+from luciole.limits import PEER_KEPT_US, SECOND_US
 from luciole.model.outbox import AttemptOutcome
 from luciole.testing.clock import FakeClock
 from luciole.wire.messages import Beat, Demand, Drain, Grant, Refuse
@@ -83,7 +83,7 @@ async def test_what_is_delivered_beyond_the_credits_is_handed_back() -> None:
     assert len(gate.started) == 12
 
 
-async def test_peers_that_nodes_tell_of_are_dialled_and_forgotten_with_them() -> None:
+async def test_a_peer_that_nobody_tells_of_any_more_is_forgotten_after_a_while() -> None:
     clock = FakeClock()
     nodes = [ScriptedNode(clock, node_id) for node_id in (A, B)]
     nodes[0].peers = (B,)
@@ -95,11 +95,35 @@ async def test_peers_that_nodes_tell_of_are_dialled_and_forgotten_with_them() ->
         nodes[1].reachable = False
         assert nodes[1].connection is not None
         await nodes[1].connection.close()
-        await clock.advance(10 * SECOND_US)
+        await clock.advance(PEER_KEPT_US + 10 * SECOND_US)
         nodes[1].reachable = True
         await clock.advance(10 * SECOND_US)
         assert executor.gauges()["sessions"] == 1
     assert len(nodes[1].hellos) == 1
+
+
+async def test_an_executor_that_lost_every_node_finds_the_peers_that_it_was_told_of() -> None:
+    """Goal: nodes that come and go at new addresses are found again, as long as one overlapped with the next.
+
+    Method: the node that was given stops for good, while the one that it told of is out of reach for a minute.
+    """
+    clock = FakeClock()
+    nodes = [ScriptedNode(clock, node_id) for node_id in (A, B)]
+    nodes[0].peers = (B,)
+    async with an_executor(Gate().registry(), nodes, known=1, clock=clock, settings=SETTINGS) as executor:
+        await clock.settle()
+        nodes[0].peers = ()
+        for node in reversed(nodes):
+            node.reachable = False
+            assert node.connection is not None
+            await node.connection.close()
+            await clock.advance(nodes[0].ttl_us)
+        await clock.advance(60 * SECOND_US)
+        assert executor.gauges()["sessions"] == 0
+        nodes[1].reachable = True
+        await clock.advance(60 * SECOND_US)
+        assert executor.gauges()["sessions"] == 1
+    assert len(nodes[1].hellos) == 2
 
 
 async def test_two_addresses_of_one_node_make_one_session() -> None:

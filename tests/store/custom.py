@@ -16,6 +16,7 @@ from luciole.model.plan import DueBatch, Move, PlanOutcome, ReadyBatch
 from luciole.model.schedule import Cursor, NewSchedule, OverlapCode, ScheduleState, ScheduleView, pack_policy
 from luciole.model.sharding import shard_of_id
 from luciole.runtime.clock import Clock
+from luciole.store.bounds import check_trusted
 from luciole.store.capabilities import Capabilities
 from luciole.store.reads import Page, ScheduleFilter
 
@@ -44,6 +45,7 @@ class DictSchedules:
         self.news = asyncio.Event()
 
     def _holds(self, lease: Lease | None) -> bool:
+        check_trusted(() if lease is None else (lease,), self.clock.monotonic_us())
         row = self.leases[lease.shard if lease else 0]
         is_mine = lease is not None and (row.holder, row.fence) == (lease.holder, lease.fence)
         return is_mine and self.clock.now_us() < row.expires_us

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
-from luciole.errors import Fatal, StoreUnavailable, Unavailable
+from luciole.errors import Fatal, FenceError, StoreUnavailable, Unavailable
 from luciole.model.ids import Shard
 from luciole.model.lease import Lease
 from luciole.model.outbox import Entry
@@ -72,7 +72,7 @@ class Commits:
         try:
             outcome = await self.telemetry.timed(verb, write)
             entries = outcome.entries
-        except StoreUnavailable:
+        except (StoreUnavailable, FenceError):
             raise  # Nothing was written.
         except (Unavailable, Fatal, asyncio.CancelledError):
             self.recover(shards)

@@ -2,9 +2,10 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from luciole.errors import FenceError
 from luciole.model.ids import NodeId, Shard
 from luciole.model.lease import Cluster, Lease, LeaseState
 from luciole.runtime.clock import Clock
@@ -60,7 +61,12 @@ class LeaseHolder:
         """Return the leases that may be written under right now, ordered by shard."""
         if not self.ignore_deadline:
             self._expire()
-        return tuple(hold.lease for _, hold in sorted(self._held.items()))
+        return tuple(self._told(hold) for _, hold in sorted(self._held.items()))
+
+    def _told(self, hold: _Hold) -> Lease:
+        """Return a lease with the deadline past which a store sends nothing under it."""
+        # I3: this process may be stopped anywhere between the look at its leases and the socket.
+        return hold.lease if self.ignore_deadline else replace(hold.lease, trusted_until_us=hold.deadline_us)
 
     def forget(self, shards: Iterable[Shard]) -> None:
         """Forget leases that the store refused."""
@@ -86,7 +92,7 @@ class LeaseHolder:
     async def retire(self) -> None:
         """Give everything up and take nothing any more."""
         self._retired = True
-        await self._release(tuple(hold.lease for hold in self._held.values()))
+        await self._release(tuple(self._told(hold) for hold in self._held.values()))
 
     def may_leave(self) -> bool:
         """Whether freeing every lease that the store has as this node's hides nothing from their next holders."""
@@ -117,7 +123,11 @@ class LeaseHolder:
         leases = self.trusted()
         if not leases:
             return
-        renewed = await self.telemetry.timed("renew_leases", self.store.renew_leases(leases, ttl_us=self.ttl_us))
+        try:
+            renewed = await self.telemetry.timed("renew_leases", self.store.renew_leases(leases, ttl_us=self.ttl_us))
+        except FenceError:
+            self.trusted()  # Stopped for too long on the way: what is over is given up, and taken anew.
+            return
         deadline_us = sent_us + self.ttl_us - self.margin_us
         kept = {lease.shard: lease for lease in renewed}
         for lease in leases:
@@ -137,7 +147,7 @@ class LeaseHolder:
         if excess > 0:
             # A newcomer has not got its share. Only what is over the largest fair share moves, so that two nodes
             # which see different clusters for a moment don't pass shards to and fro.
-            await self._release(tuple(self._held[shard].lease for shard in sorted(self._held)[-excess:]))
+            await self._release(tuple(self._told(self._held[shard]) for shard in sorted(self._held)[-excess:]))
         elif len(self._held) < share:
             await self._acquire(cluster, alive, share - len(self._held))
 

@@ -11,7 +11,7 @@ from luciole.engine.commits import Commits, Opening, Trusted
 from luciole.engine.strides import Strider, Strode
 from luciole.engine.suspects import Suspects
 from luciole.engine.triggers import TriggerShelf
-from luciole.errors import Fatal, Unavailable
+from luciole.errors import Fatal, FenceError, Unavailable
 from luciole.model.ids import ExecutionKey, Shard
 from luciole.model.instant import Instant
 from luciole.model.lease import Lease
@@ -174,6 +174,9 @@ class Planner:
             )
         except (Unavailable, Fatal):
             raise
+        except FenceError as held_back:
+            self._hold_back(held_back)
+            return Strode(left=True, more=True, gain=False, next_us=None)
         except Exception as problem:  # noqa: BLE001 - I7: what a row provokes is found one by one
             _log.warning("a stride failed, so its schedules are planned one by one: %s", problem)
             return Strode(left=True, more=True, gain=False, next_us=None)
@@ -257,6 +260,8 @@ class Planner:
             )
         except (Unavailable, Fatal):
             raise
+        except FenceError as held_back:
+            self._hold_back(held_back)
         except Exception as problem:  # noqa: BLE001 - whatever a row provokes, the rows beside it go on
             await self._bisect(moves, problem)
         else:
@@ -265,6 +270,11 @@ class Planner:
             self._adapt(self.store_clock.now_us() - begun_us, len(moves))
             if outcome.lost:
                 self.telemetry.count("plan_races_lost", len(outcome.lost))
+
+    def _hold_back(self, reason: FenceError) -> None:
+        """Note that a chunk was not sent; the next look at the leases gives up those that are over."""
+        _log.warning("a plan was held back: %s", reason)
+        self.telemetry.count("plans_held_back")
 
     async def _bisect(self, moves: Sequence[Move], problem: Exception) -> None:
         if len(moves) > 1:

@@ -37,7 +37,7 @@ class LinksOwner(SessionOwner, Protocol):
 
 
 class Links:
-    """Keeps a session with each node, for as long as somebody knows its address.
+    """Keeps a session with each node, until nobody has told of its address for a while.
 
     Args:
         dial: opens connections.
@@ -64,7 +64,7 @@ class Links:
         self._chance = chance
         self._backoff = backoff or Backoff()
         self._keepers: dict[str, asyncio.Task[None]] = {}
-        self._told: dict[str, frozenset[str]] = {}  # By node: the peers that it last told of.
+        self._told_us: dict[str, int] = {}  # By address: when a node last told of it, monotonic.
         self._nodes: dict[str, str] = {}  # By address: the node that answered there last.
         self._refused: dict[str, Rejected] = {}
         self._ended = asyncio.Event()
@@ -92,22 +92,29 @@ class Links:
         """End all sessions."""
         self._ended.set()
 
-    def learn(self, node_id: str, peers: Sequence[str]) -> None:
+    def learn(self, peers: Sequence[str]) -> None:
         """Take the addresses that a node tells of."""
-        told = frozenset(peers[: limits.NODES_MAX])
-        if self._told.get(node_id) != told:
-            self._told[node_id] = told
-            for address in sorted(told - self._keepers.keys()):
-                if len(self._keepers) < limits.NODES_MAX:
-                    self._keep(address)
+        now_us = self._clock.monotonic_us()
+        for address in sorted(frozenset(peers[: limits.NODES_MAX])):
+            if address in self._keepers or len(self._keepers) < limits.NODES_MAX:
+                self._told_us[address] = now_us
+            if address not in self._keepers and len(self._keepers) < limits.NODES_MAX:
+                self._keep(address)
 
     def _keep(self, address: str) -> None:
         task = asyncio.create_task(self._serve(address), name=f"luciole-link-{address}")
         self._keepers[address] = task
-        task.add_done_callback(lambda _: self._keepers.pop(address, None))
+        task.add_done_callback(lambda _: self._forget(address))
+
+    def _forget(self, address: str) -> None:
+        self._keepers.pop(address, None)
+        self._told_us.pop(address, None)
 
     def _wanted(self, address: str) -> bool:
-        return address in self._given or any(address in told for told in self._told.values())
+        """Whether a node may answer there again: nobody tells of one that was stopped, or while all are out of reach."""
+        told_us = self._told_us.get(address)
+        kept_us = limits.PEER_KEPT_US
+        return address in self._given or (told_us is not None and self._clock.monotonic_us() - told_us < kept_us)
 
     async def _serve(self, address: str) -> None:
         failures = 0
@@ -156,7 +163,6 @@ class Links:
             _log.warning("lost node %s at %s: %s", session.node_id, session.address, problem)
         finally:
             del self.sessions[session.node_id]
-            self._told.pop(session.node_id, None)
             self._owner.on_close(session)
 
     def _note_refusal(self, address: str, refusal: Rejected) -> None:

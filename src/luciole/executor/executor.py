@@ -231,7 +231,7 @@ class Executor:
     def on_heard(self, session: Session, now_us: Instant, peers: Sequence[str]) -> None:
         """Take the store's clock and the peers; repeat reports that were never answered."""
         self._time.observe(now_us)
-        self._require_links().learn(session.node_id, peers)
+        self._require_links().learn(peers)
         if self._book.repeat(session.node_id, self._clock.monotonic_us() - session.ttl_us):
             session.poke()
 

@@ -1,6 +1,7 @@
 """Leases: who may plan and deliver a shard, and since when."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Final
 
 from luciole.model.ids import NodeId, Shard
@@ -18,6 +19,14 @@ class Lease:
     holder: NodeId
     fence: int  #: grows at every change of holder
     expires_us: Instant  #: by the store's clock
+    #: The holder's own deadline, by the monotonic clock of its host: from then on a store client sends nothing under this
+    #: lease, whatever was begun. None: the store alone judges.
+    trusted_until_us: int | None = field(default=None, compare=False)
+
+
+def trusted_until_us(leases: Iterable[Lease]) -> int | None:
+    """Return the first of the holder's own deadlines for these leases; None: there is none."""
+    return min((lease.trusted_until_us for lease in leases if lease.trusted_until_us is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

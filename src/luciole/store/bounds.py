@@ -2,15 +2,16 @@
 
 import json
 import re
-from collections.abc import Sequence, Sized
+from collections.abc import Iterable, Sequence, Sized
 from itertools import pairwise
 from typing import Any
 
 from luciole import limits
-from luciole.errors import InvalidValue, PayloadTooLarge
+from luciole.errors import FenceError, InvalidValue, PayloadTooLarge
 from luciole.model.execution import EnqueueRequest, ExecutionState
 from luciole.model.ids import Shard
 from luciole.model.job import JobSpec
+from luciole.model.lease import Lease, trusted_until_us
 from luciole.model.outbox import Settlement
 from luciole.model.plan import Plan
 from luciole.model.schedule import NewSchedule
@@ -52,6 +53,32 @@ def check_shards(shards: Sequence[Shard], count: int) -> None:
     for shard in shards:
         if not 0 <= shard < count:
             raise InvalidValue(f"shard: {shard} is outside 0 to {count - 1}, the shards of this store")
+
+
+def check_trusted(leases: Iterable[Lease], monotonic_us: int) -> None:
+    """Refuse to go on under leases that their holder does not trust any more.
+
+    Args:
+        leases: what a guarded write stands on.
+        monotonic_us: the host's monotonic clock.
+
+    Raises:
+        FenceError: the holder's own deadline for one of them is over.
+    """
+    check_deadline(trusted_until_us(leases), monotonic_us)
+
+
+def check_deadline(until_us: int | None, monotonic_us: int) -> None:
+    """Refuse to go on once a holder's own deadline is over; None: there is none.
+
+    Raises:
+        FenceError: it is.
+    """
+    if until_us is not None and monotonic_us >= until_us:  # I3: what might be stale is not even sent.
+        raise FenceError(
+            f"lease: its holder's own deadline passed {monotonic_us - until_us} us ago, so nothing is sent under it; "
+            "was this process stopped or starved?"
+        )
 
 
 def check_text(field: str, text: str, most: int) -> None:

@@ -120,6 +120,8 @@ class ChaosRepeat:
         if self._spec.freezes:
             found = self._stale["unchecked"]
             checks.append(judge("stale_writes_refused_without_a_deadline", "report", "> 0", found, {}))
+            sent = self._stale["checked"]
+            checks.append(judge("stale_writes_sent_with_a_deadline", "report", "= 0", sent, {}))
         if self._spec.executor_kills:
             checks.append(judge("attempts_lost_with_executors", "report", "> 0", self._lost, {}))
         return Repeat(

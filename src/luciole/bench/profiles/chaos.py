@@ -30,7 +30,7 @@ CHAOS = Profile(
             name="stale_writes_with_deadline",
             unit="shards",
             direction="zero",
-            text="sent by frozen nodes that check their own deadline: on their way already, and refused by the fence",
+            text="sent by frozen nodes that check their own deadline, and refused by the fence",
         ),
         MetricSpec(
             name="stale_writes_refused",

@@ -8,7 +8,7 @@ from luciole.errors import StoreCorrupt
 from luciole.model.ids import NodeId, Shard
 from luciole.model.instant import Instant
 from luciole.model.lease import LOST_HOLDER, Cluster, Lease, LeaseState, NodeInfo
-from luciole.store.bounds import check_batch, check_shards
+from luciole.store.bounds import check_batch, check_shards, check_trusted
 from luciole.store.memory.client import MemoryClient
 from luciole.store.reads import Repair, restored_leases
 
@@ -66,6 +66,7 @@ class MemoryLeases(MemoryClient):
         """Prolong leases to now + ttl, each only while it is still the caller's and has not expired."""
         check_batch("leases", leases, limits.SHARDS_MAX)
         with self._transaction() as now_us:
+            check_trusted(leases, self._clock.monotonic_us())
             held = {lease.shard: lease for lease in leases if self._state.holds(lease, now_us)}
             renewed = tuple(replace(held[shard], expires_us=now_us + ttl_us) for shard in sorted(held))
             for lease in renewed:

@@ -18,7 +18,14 @@ from luciole.model.outbox import (
     Settlement,
 )
 from luciole.model.plan import ReadyBatch
-from luciole.store.bounds import check_batch, check_limit, check_settlements, check_shards, stored_text
+from luciole.store.bounds import (
+    check_batch,
+    check_limit,
+    check_settlements,
+    check_shards,
+    check_trusted,
+    stored_text,
+)
 from luciole.store.memory.client import MemoryClient
 from luciole.store.memory.state import EntryRow, ExecutionRow
 
@@ -82,6 +89,7 @@ class MemoryOutbox(MemoryClient):
         by_shard = {lease.shard: lease for lease in leases}
         allowed: dict[ExecutionKey, None] = {}
         with self._transaction() as now_us:
+            check_trusted(leases, self._clock.monotonic_us())
             for delivery in deliveries:
                 row = self._state.entry(delivery.key)
                 if row is None or not self._state.holds(by_shard.get(delivery.key.shard), now_us):

@@ -14,7 +14,15 @@ from luciole.model.outbox import EntryState
 from luciole.model.plan import DueBatch, Fire, LedgerRow, Move, Plan, PlanOutcome, Realigned
 from luciole.model.schedule import Cursor, OverlapCode, Reason, ScheduleState
 from luciole.model.stride import DueGroup, GroupBatch, Share, Stride, StrideOutcome, group_of, step_move
-from luciole.store.bounds import check_batch, check_limit, check_plan, check_shards, check_stride, stored_text
+from luciole.store.bounds import (
+    check_batch,
+    check_limit,
+    check_plan,
+    check_shards,
+    check_stride,
+    check_trusted,
+    stored_text,
+)
 from luciole.store.memory.client import MemoryClient
 from luciole.store.memory.overlap import Admission, admit, flags_under
 from luciole.store.memory.state import PLANNED_PART, EntryRow, ExecutionRow, ScheduleRow
@@ -86,6 +94,7 @@ class MemoryPlans(MemoryClient):
         created, skipped, lost, refused = 0, 0, [], set()
         # I2: one transaction; cursor, executions and entries of a schedule commit together.
         with self._transaction() as now_us:
+            check_trusted(plan.leases, self._clock.monotonic_us())
             for move in plan.moves:
                 cursor = move.cursor
                 row = self._state.schedules.get(cursor.schedule_id)
@@ -134,6 +143,7 @@ class MemoryPlans(MemoryClient):
         refused = set()
         # I2: one transaction; cursor, execution and entry of one fire commit together.
         with self._transaction() as now_us:
+            check_trusted(stride.leases, self._clock.monotonic_us())
             for share in sorted(stride.shares):
                 if not self._state.holds(leases.get(share.shard), now_us):
                     refused.add(share.shard)  # I3: nothing of this shard is written.
@@ -211,6 +221,7 @@ class MemoryPlans(MemoryClient):
         by_shard = {lease.shard: lease for lease in leases}
         count = 0
         with self._transaction() as now_us:
+            check_trusted(leases, self._clock.monotonic_us())
             for schedule_id, shard, reason in parked:
                 row = self._state.schedules.get(schedule_id)
                 if row is None or (row.shard, row.state) != (shard, ScheduleState.ACTIVE):

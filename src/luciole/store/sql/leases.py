@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from luciole import limits
 from luciole.model.ids import NodeId, Shard
 from luciole.model.instant import Instant
-from luciole.model.lease import Cluster, Lease, LeaseState, NodeInfo
+from luciole.model.lease import Cluster, Lease, LeaseState, NodeInfo, trusted_until_us
 from luciole.store.bounds import check_batch, check_shards
 from luciole.store.sql.dialect import Lane, Role
 from luciole.store.sql.migrate import check_lease_rows
@@ -56,7 +56,7 @@ class SqlLeases(Role):
 def check_fences(leases: Sequence[Lease]) -> Script[frozenset[Shard]]:
     """Return the shards whose lease is still the caller's, and keep it so until the transaction ends."""
     # I3: holder and fence are compared together, inside the transaction, after any lock wait.
-    rows = yield Query("check_fences", rows=_lease_rows(leases))
+    rows = yield Query("check_fences", rows=_lease_rows(leases), until_us=trusted_until_us(leases))
     return frozenset(row[0] for row in rows)
 
 
@@ -139,7 +139,8 @@ def _acquire(node_id: NodeId, shards: Sequence[Shard], ttl_us: int) -> Script[tu
 def _renew(leases: Sequence[Lease], ttl_us: int) -> Script[tuple[Lease, ...]]:
     # I3: an expired lease is never renewed, only taken anew with a new fence.
     holders = {lease.shard: lease.holder for lease in leases}
-    renewed = yield Query("renew_leases", {"ttl_us": ttl_us}, _lease_rows(leases), alone=True)
+    until_us = trusted_until_us(leases)
+    renewed = yield Query("renew_leases", {"ttl_us": ttl_us}, _lease_rows(leases), alone=True, until_us=until_us)
     return tuple(
         Lease(shard=shard, holder=holders[shard], fence=fence, expires_us=expires_us)
         for shard, fence, expires_us in sorted(map(tuple, renewed))

@@ -73,9 +73,9 @@ def ready_entries(shards: Sequence[Shard], before_us: Instant, limit: int) -> Sc
     probes = [(shard, priority) for shard in shards for priority in _PRIORITIES]
     heads = yield Query("ready_heads", binds, probes, alone=True)
     due = [(row[0], row[1]) for row in heads if row[2] is not None and row[2] <= before_us]
-    rows = yield Query("ready_entries", {**binds, "limit": limit}, due)
+    rows = yield Query("ready_entries", {**binds, "limit": limit}, due, alone=True)
     cancelled = sorted({row[0] for row in heads if row[4]})
-    cancels = yield Query("cancelled_entries", {"limit": limit}, [(shard,) for shard in cancelled])
+    cancels = yield Query("cancelled_entries", {"limit": limit}, [(shard,) for shard in cancelled], alone=True)
     room = dict.fromkeys(shards, limit)
     entries = []
     for row in rows:

@@ -25,6 +25,8 @@ class Query(NamedTuple):
     #: The first query of a script that writes, and whole by itself: it may commit before whatever follows it. In a
     #: script that only reads: the first, with which later ones need no common snapshot.
     alone: bool = False
+    #: By the host's monotonic clock: nothing of this transaction is sent from then on, its commit included.
+    until_us: int | None = None
 
 
 #: One transaction: asks queries, is sent their rows, returns its result.

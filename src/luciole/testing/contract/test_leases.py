@@ -4,13 +4,15 @@ import asyncio
 from dataclasses import replace
 
 from luciole import limits
-from luciole.errors import InvalidValue, StoreCorrupt
+from luciole.errors import FenceError, InvalidValue, StoreCorrupt
 from luciole.limits import SECOND_US
 from luciole.model.ids import ExecutionKey
+from luciole.model.outbox import Delivery
 from luciole.testing.contract.harness import StoreHarness
 from luciole.testing.contract.steps import (
     TTL_US,
     StoreContract,
+    cursor_of,
     lease_all,
     open_keys,
     raises,
@@ -19,6 +21,7 @@ from luciole.testing.contract.steps import (
 )
 from luciole.testing.factories import NODE_A, NODE_B, a_node, a_plan
 
+EXECUTOR = "e" * 16
 NODE_TTL_US = 10 * SECOND_US
 
 
@@ -191,6 +194,34 @@ class TestLeases(StoreContract):
         for lease in forged:
             assert await a.renew_leases([lease], ttl_us=TTL_US) == ()
         assert [lease.shard for lease in await b.renew_leases([fresh], ttl_us=TTL_US)] == [0]
+
+    async def test_past_the_holders_own_deadline_nothing_is_sent(self, harness: StoreHarness) -> None:
+        """Goal: a process that was stopped after its look at its leases writes nothing, though the store would let it.
+
+        Method: leases that the store holds for good, and whose holder trusts them no more.
+        """
+        # I3: the store's fence is the last guard, not the first.
+        a, b = harness.clients
+        cursor = await scheduled(a)
+        leases = await lease_all(a)
+        over = [replace(lease, trusted_until_us=0) for lease in leases]
+        (entry,) = (await a.commit_plan(a_plan(leases, cursor))).entries
+        again = await cursor_of(a)
+        before = await open_keys(b)
+        delivery = Delivery(entry.key, entry.attempt, EXECUTOR, entry.due_us)
+        for guarded in (
+            lambda: a.commit_plan(a_plan(over, again)),
+            lambda: b.commit_plan(a_plan(over, again)),
+            lambda: a.record_deliveries(over, [delivery]),
+            lambda: a.park_schedules(over, [(again.schedule_id, again.shard, "unreadable")]),
+            lambda: a.renew_leases(over, ttl_us=2 * TTL_US),
+        ):
+            with raises(FenceError):
+                await guarded()
+        assert (await a.open_entries(shards_of(a), after=None, limit=10))[0].delivered is False
+        assert (await cursor_of(b), await open_keys(b)) == (again, before)
+        # Trusted, the same is written.
+        assert await a.record_deliveries(leases, [delivery]) == (entry.key,)
 
     async def test_a_lost_lease_is_absent_among_the_renewed(self, harness: StoreHarness) -> None:
         a, b = harness.clients

@@ -222,7 +222,9 @@ class PostgresDialect:
     async def _write(self, lane: Lane, begin: Callable[[], Script[ResultT]]) -> ResultT:
         tries = 0
         while True:
-            transaction: Transaction[ResultT] = Transaction(begin=WRITE, before_commit=self._before_commit)
+            transaction: Transaction[ResultT] = Transaction(
+                begin=WRITE, monotonic_us=self._clock.monotonic_us, before_commit=self._before_commit
+            )
             try:
                 return await self._lend(lane, lambda link: transaction.run(link, begin()))  # noqa: B023 - used at once
             except Exception as problem:
@@ -234,7 +236,7 @@ class PostgresDialect:
 
     async def _read(self, lane: Lane, begin: Callable[[], Script[ResultT]]) -> ResultT:
         try:
-            transaction: Transaction[ResultT] = Transaction(begin=READ)
+            transaction: Transaction[ResultT] = Transaction(begin=READ, monotonic_us=self._clock.monotonic_us)
             return await self._lend(lane, lambda link: transaction.run(link, begin()))
         except Exception as problem:
             raise meaning(problem, str(self._place), committing=False) from problem

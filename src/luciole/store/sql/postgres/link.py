@@ -1,7 +1,7 @@
 """One connection of ours: what the server is asked for when it opens, and running queries on it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -113,17 +113,22 @@ class Link:
         """Whether a query is answered without the server: another statement does its work, or it has no rows."""
         return self._prepared[query.name].does_nothing(query)
 
-    async def ask(self, query: Query) -> Sequence[Row]:
-        """Run one query; return the rows of its one answering command."""
+    async def ask(self, query: Query, may_send: Callable[[], None] | None = None) -> Sequence[Row]:
+        """Run one query; return the rows of its one answering command.
+
+        Args:
+            query: what to run.
+            may_send: called before anything is sent, with nothing awaited in between; it raises when that is too late.
+        """
         if self._steps is None:
-            return await self._ask(query)
+            return await self._ask(query, may_send)
         begun_us = self._steps.begin()
         try:
-            return await self._ask(query)
+            return await self._ask(query, may_send)
         finally:
             self._steps.end("statement", begun_us)
 
-    async def _ask(self, query: Query) -> Sequence[Row]:
+    async def _ask(self, query: Query, may_send: Callable[[], None] | None) -> Sequence[Row]:
         prepared = self._prepared[query.name]
         ready = self._ready.setdefault(query.name, {})
         answer: list[Any] = []
@@ -131,8 +136,12 @@ class Link:
             statement = ready.get(index)
             if statement is None:  # Each when it is first needed: it may speak of what the one before it made.
                 # By name: an unnamed one would be parsed and planned again for each execution.
+                if may_send is not None:
+                    may_send()
                 text, name = prepared.commands[index].text, f"{query.name}_{index}"
                 statement = ready[index] = await self.raw.prepare(text, name=name)
+            if may_send is not None:
+                may_send()  # I3: once more, however long preparing took.
             answer.extend(await statement.fetch(*values))
         return answer
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypedDict, TypeVar, cast
@@ -13,13 +13,14 @@ from luciole.model.ids import Shard
 from luciole.runtime.chance import Chance
 from luciole.runtime.clock import Clock
 from luciole.runtime.steps import Steps
+from luciole.store.bounds import check_deadline
 from luciole.store.capabilities import Capabilities
 from luciole.store.reads import Worry
 from luciole.store.sql.dialect import Lane
 from luciole.store.sql.hints import Hints
 from luciole.store.sql.migrate import Migration, load_migrations
 from luciole.store.sql.queries import load
-from luciole.store.sql.script import Script, run
+from luciole.store.sql.script import Query, Row, Script, run
 from luciole.store.sql.sqlite import inside
 from luciole.store.sql.sqlite.binding import Prepared, Table, asker
 from luciole.store.sql.sqlite.connecting import Durability, begin_writing, connect
@@ -141,7 +142,8 @@ class SqliteDialect:
         """Run a script in the next group commit."""
 
         def operation(connection: sqlite3.Connection) -> ResultT:
-            return run(script(*args, **kwargs), asker(connection, self._prepared, self._clock.now_us, table=Table()))
+            ask = asker(connection, self._prepared, self._clock.now_us, table=Table())
+            return run(script(*args, **kwargs), self._in_time(ask))
 
         return cast("ResultT", await self._writer.run(operation, is_large=lane is Lane.PLAN))
 
@@ -177,6 +179,19 @@ class SqliteDialect:
     async def worries(self) -> tuple[Worry, ...]:
         """Nothing: a file has no life of its own."""
         return ()
+
+    def _in_time(self, ask: Callable[[Query], Sequence[Row]]) -> Callable[[Query], Sequence[Row]]:
+        """Ask nothing more once a deadline that the script told is over, however long it stood in line."""
+        until_us: int | None = None
+
+        def ask_in_time(query: Query) -> Sequence[Row]:
+            nonlocal until_us
+            until_us = until_us if query.until_us is None else query.until_us
+            if until_us is not None:
+                check_deadline(until_us, self._clock.monotonic_us())
+            return ask(query)
+
+        return ask_in_time
 
     async def _look(self) -> None:
         """Wake those who wait here when another process has committed; ends when nobody waits any more.
