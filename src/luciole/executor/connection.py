@@ -111,7 +111,7 @@ class Links:
         self._told_us.pop(address, None)
 
     def _wanted(self, address: str) -> bool:
-        """Whether a node may answer there again: nobody tells of one that was stopped, or while all are out of reach."""
+        """Whether a node may answer there again: nobody tells of one that is frozen, or while all are out of reach."""
         told_us = self._told_us.get(address)
         kept_us = limits.PEER_KEPT_US
         return address in self._given or (told_us is not None and self._clock.monotonic_us() - told_us < kept_us)

@@ -19,8 +19,8 @@ class Lease:
     holder: NodeId
     fence: int  #: grows at every change of holder
     expires_us: Instant  #: by the store's clock
-    #: The holder's own deadline, by the monotonic clock of its host: from then on a store client sends nothing under this
-    #: lease, whatever was begun. None: the store alone judges.
+    #: The holder's own deadline, by the monotonic clock of its host: from then on a store's client sends nothing under
+    #: this lease, whatever was begun. None: the store alone judges.
     trusted_until_us: int | None = field(default=None, compare=False)
 
 

@@ -117,8 +117,8 @@ class PlanStore(Protocol):
         Raises:
             InvalidValue: a schedule comes twice, a move does not go forward, or its fires are not ascending inside
                 its step. Nothing was written.
-            FenceError: the holder's own deadline for a lease (`Lease.trusted_until_us`) passed before all was sent, here
-                and in every guarded verb and `renew_leases`. Nothing was written; look at the leases again.
+            FenceError: the holder's own deadline for a lease (`Lease.trusted_until_us`) passed before all was sent;
+                so does every guarded verb, and `renew_leases`. Nothing was written; look at the leases again.
         """
         ...
 
