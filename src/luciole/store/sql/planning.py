@@ -111,7 +111,9 @@ def due_cursors(shards: Sequence[Shard], before_us: Instant, limit: int) -> Scri
             cut.append(rows[len(taken)][4])
     room = limit - len(chosen)
     if full and room >= len(shards):  # A smaller rest is not worth a second look.
-        more = yield Query("due_cursors", binds, [(shard, taken + room + 1) for shard, taken in full.items()], alone=True)
+        more = yield Query(
+            "due_cursors", binds, [(shard, taken + room + 1) for shard, taken in full.items()], alone=True
+        )
         known = {(row[0], row[1]) for row in chosen}
         rest = [row for row in more if row[4] <= before_us and (row[0], row[1]) not in known]
         rest.sort(key=lambda row: (row[4], row[1]))
