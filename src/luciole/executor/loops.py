@@ -25,6 +25,7 @@ class LoopPlace:
         self._loop = loop
         self._time = time
         self._done = done
+        self._ended: list[Finished] = []  #: in this turn of the loop
         self._inbox: Inbox[Attempt] = Inbox(loop, self._take)
 
     def start(self, attempts: Sequence[Attempt]) -> None:
@@ -43,7 +44,7 @@ class LoopPlace:
             if attempt.told is None:
                 attempt.handle = create_task(self._run(attempt))
             else:
-                self._done.put((attempt, attempt.told, self._time.now_us()))
+                self._end((attempt, attempt.told, self._time.now_us()))
 
     def _cancel(self, attempt: Attempt) -> None:
         if attempt.handle is not None:
@@ -60,7 +61,18 @@ class LoopPlace:
             ended = success(codec, await attempt.handler.function(*args, **kwargs))
         except BaseException as problem:  # noqa: BLE001 - whatever it raises, the execution's state moves on
             ended = failure(problem, attempt.told)
-        self._done.put((attempt, ended, self._time.now_us()))
+        self._end((attempt, ended, self._time.now_us()))
+
+    def _end(self, finished: Finished) -> None:
+        # What ends in one turn of the loop is handed in together: the other thread is woken once, and reports it
+        # in one frame, instead of racing with this one for each.
+        if not self._ended:
+            self._loop.call_soon(self._hand_in)
+        self._ended.append(finished)
+
+    def _hand_in(self) -> None:
+        ended, self._ended = self._ended, []
+        self._done.put_all(ended)
 
 
 class LoopThread:
