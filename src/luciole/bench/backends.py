@@ -100,6 +100,11 @@ class Backend(ABC):
     async def fresh(self) -> Place:
         """Return a new, empty place."""
 
+    def scratch(self, place: Place) -> Path:
+        """Return a folder on the disk of the data, as far as it is known; whoever writes there removes it again."""
+        del place
+        return self.folder
+
     @abstractmethod
     async def remove(self, place: Place) -> int:
         """Remove a place; return how many of its files, schemas or databases are still there (0)."""
@@ -138,6 +143,10 @@ class SqliteBackend(Backend):
     async def fresh(self) -> Place:
         """Return a file that does not exist yet, in a folder of its own."""
         return Place(dsn=f"sqlite:///{Path(tempfile.mkdtemp(dir=self.folder)) / 'bench.db'}")
+
+    def scratch(self, place: Place) -> Path:
+        """Return the folder of the place."""
+        return sqlite_path(place.dsn).parent
 
     async def remove(self, place: Place) -> int:
         """Remove the file's folder."""

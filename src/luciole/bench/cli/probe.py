@@ -1,21 +1,88 @@
 """`bench probe`: floors and ceilings of this machine."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from luciole.bench.burst.run import BurstMeasure, CeilingMeasure
 from luciole.bench.burst.spec import BurstSpec
 from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, run_of, shared
+from luciole.bench.probing.measure import PROBES, ProbeMeasure
+from luciole.bench.probing.spec import ProbeSpec
+from luciole.bench.profiles.probe import PROBE
 from luciole.bench.profiles.sql_ceiling import SQL_CEILING
 from luciole.bench.run import perform
-from luciole.bench.verdict import BenchError
+from luciole.bench.verdict import BenchError, Verdict, worst
 from luciole.runtime.clock import SystemClock
 
 
-@click.group()
-def probe() -> None:
-    """Measure a floor or a ceiling of this machine."""
+def probing(command: Any) -> Any:  # noqa: ANN401 - a decorator of a click command
+    """Add the options of the probes that need no schema."""
+    for option in (
+        click.option("--tool", type=click.Choice(["auto", "fio", "built-in"]), default="auto", show_default=True),
+        click.option("--files", type=click.IntRange(1, 1_000_000), help="Files that meta-create makes."),
+        click.option("--file-mib", type=click.IntRange(1, 65_536), help="The file that is written over."),
+        click.option("--duration-s", type=click.FloatRange(0.1, 600), help="Of each probe that runs for a time."),
+    ):
+        command = option(command)
+    return shared(command)
+
+
+@click.group(invoke_without_command=True)
+@probing
+@click.pass_context
+def probe(context: click.Context, /, **options: Any) -> int:  # noqa: ANN401 - the options above
+    """Measure the floor of this machine: all of it, or one probe."""
+    if context.invoked_subcommand is not None:
+        return 0
+    verdicts = [_probe(tuple(PROBES), options, _part(options["out"], "probe"))]
+    sizes = {"jobs": None, "shards": 32, "out": _part(options["out"], "sql-ceiling")}
+    verdicts.append(context.invoke(sql_ceiling, **_given(options), **sizes))
+    well = sum(code == Verdict.OK for code in verdicts)
+    return end(worst([Verdict(code) for code in verdicts]), f"{well} of {len(verdicts)} parts measured")
+
+
+def _part(out: Path | None, name: str) -> Path | None:
+    """Return where one of several results goes: a folder of its own inside the one that was asked for."""
+    return out / name if out else None
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that every profile with a backend has."""
+    own = {"tool", "files", "file_mib", "duration_s", "out"}
+    return {name: value for name, value in options.items() if name not in own}
+
+
+def _probe(names: Sequence[str], options: dict[str, Any], out: Path | None) -> int:
+    """Run some probes; return the exit code."""
+    chosen = chosen_of(PROBE, options)
+    clock = SystemClock()
+    try:
+        backend = backend_of(options)
+        spec = msgspec.convert(
+            {name: value for name, value in chosen.items() if name != "repeats"} | {"tool": options["tool"]}, ProbeSpec
+        )
+        measure = ProbeMeasure(names, spec, backend, repeats=chosen["repeats"], clock=clock, progress=progress)
+    except BenchError as error:
+        return end(error.verdict, str(error))
+    requested = {"size": options["size"], **chosen, "backend": options["backend"], "probes": list(names)}
+    return finish(perform(run_of(PROBE, backend, requested, options), measure, clock=clock), out)
+
+
+def _command(name: str) -> click.Command:
+    @click.command(name, help=f"Measure {name} alone.")
+    @probing
+    def one(**options: Any) -> int:  # noqa: ANN401 - the options above
+        return _probe((name,), options, options["out"])
+
+    return one
+
+
+for _name in PROBES:
+    probe.add_command(_command(_name))
 
 
 @probe.command("sql-ceiling", help=SQL_CEILING.question)

@@ -8,6 +8,7 @@ from luciole.bench.profiles.idle import IDLE
 from luciole.bench.profiles.micro import MICRO
 from luciole.bench.profiles.mixed import MIXED
 from luciole.bench.profiles.pickup import PICKUP
+from luciole.bench.profiles.probe import PROBE
 from luciole.bench.profiles.profile import SIZES, Profile, Size
 from luciole.bench.profiles.register import REGISTER
 from luciole.bench.profiles.soak import SOAK
@@ -17,7 +18,7 @@ from luciole.bench.verdict import Usage
 
 __all__ = ["PROFILES", "SIZES", "Profile", "Size", "find_profile"]
 
-_ALL = (BURST, REGISTER, PICKUP, IDLE, STEADY, CAPACITY_STEADY, MIXED, BACKLOG, SOAK, CHAOS, MICRO, SQL_CEILING)
+_ALL = (BURST, REGISTER, PICKUP, IDLE, STEADY, CAPACITY_STEADY, MIXED, BACKLOG, SOAK, CHAOS, MICRO, PROBE, SQL_CEILING)
 
 PROFILES: dict[str, Profile] = {profile.name: profile for profile in _ALL}
 
