@@ -51,7 +51,6 @@ def closed(*, settled: int, confirmed: int = 0, duration_us: int = 1_000_000) ->
         batches=1,
         settle_lag=NOTHING,
         told=TOLD,
-        traces=[],
     )
 
 

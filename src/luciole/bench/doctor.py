@@ -2,9 +2,9 @@
 
 import importlib.util
 import os
-import shutil
 from typing import NamedTuple
 
+from luciole.bench.attribution.profiling import MISSING, find_profiler
 from luciole.bench.backends import durable_folder
 from luciole.bench.environment import UNAVAILABLE, environment
 from luciole.testing.servers import PostgresPrograms
@@ -64,6 +64,6 @@ def _programs() -> list[Finding]:
                 ("pg_walinspect", "tells full-page images in the log by their bytes, not by their number"),
             ):
                 found.append(Finding(f"{library} ({origin})", f"{library}.so" in names, text))
-    perf = shutil.which("perf") or shutil.which("py-spy")
-    found.append(Finding("profiler", perf is not None, f"{perf or 'none'}: py-spy or perf draw flame graphs"))
+    profiler = find_profiler()
+    found.append(Finding("profiler", profiler is not None, f"{profiler or MISSING}: --profile-cpu and --profile-wall"))
     return found

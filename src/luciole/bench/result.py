@@ -94,6 +94,7 @@ class Repeat(msgspec.Struct, kw_only=True):
     attribution: list[Attribution] = []  #: one a window
     series: list[Series] = []
     traces: list[Trace] = []
+    flames: list[Flame] = []
     database: dict[str, dict[str, float]] = {}  #: what counters of the server grew by, by their view
     checks: list[Check] = []
     ceiling: Ceiling | None = None

@@ -83,8 +83,8 @@ class PartsSampler(Sampler):
         between = [look for look in self.looks if before[0] <= look[0] <= after[0]]
         return {
             name: Used(
-                used.cpu_us - before[1][name].cpu_us,
-                used.run_delay_us - before[1][name].run_delay_us,
+                max(0, used.cpu_us - before[1][name].cpu_us),  # What was killed takes its count with it.
+                max(0, used.run_delay_us - before[1][name].run_delay_us),
                 max(look[1][name].rss_bytes for look in between),
             )
             for name, used in after[1].items()
@@ -98,7 +98,7 @@ class PartsSampler(Sampler):
             for (from_us, former), (to_us, latter) in zip(self.looks, self.looks[1:], strict=False):
                 if to_us > from_us:
                     at_s.append(round((to_us - zero_us) / SECOND_US, 3))
-                    values.append(round((latter[name].cpu_us - former[name].cpu_us) / (to_us - from_us), 3))
+                    values.append(max(0.0, round((latter[name].cpu_us - former[name].cpu_us) / (to_us - from_us), 3)))
             found.append(Series(name=f"CPU of {name}", unit="cores", at_s=at_s, values=values))
         return found
 

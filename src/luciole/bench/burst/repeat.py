@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from luciole import limits
+from luciole.bench.attribution.document import Trace
+from luciole.bench.attribution.profiling import Profiler
 from luciole.bench.attribution.traces import merge
 from luciole.bench.burst import load
 from luciole.bench.burst.figures import burst_checks, burst_figures
@@ -166,9 +168,10 @@ class BurstRepeat:
         """Drain, close the outbox, and read what it cost."""
         before, written = await read_work(self._place), await self._written()
         pids = [process.pid for process in self._processes]
-        async with Observation(
-            self._place, self._spec, pids, clock=self._clock, waits=self._orders.sample_waits
-        ) as seen:
+        async with (
+            self._profiled(pids),
+            Observation(self._place, self._spec, pids, clock=self._clock, waits=self._orders.sample_waits) as seen,
+        ):
             server_us = self._server_cpu_us()
             async with self._phase("drain"):
                 drained = await self._drain(store, at_us)
@@ -177,6 +180,8 @@ class BurstRepeat:
                 closed = [msgspec.convert(answer, Closed) for answer in await self._all("close_outbox")]
         server_parts_us = (drained_server_us - server_us, self._server_cpu_us() - drained_server_us)
         grown = {pid: count - written[pid] for pid, count in (await self._written()).items()}
+        ways = await self._all("traces")
+        self._found.traces = merge(msgspec.convert(answer["traces"], list[Trace]) for answer in ways)
         await self._all("close")  # A server hears the last counts of a connection when it ends.
         after = await read_work(self._place)
         await seen.read_after()
@@ -261,6 +266,18 @@ class BurstRepeat:
             for number, process in zip(sorted(held), self._processes, strict=True)
         ]
 
+    @asynccontextmanager
+    async def _profiled(self, pids: Sequence[int]) -> AsyncIterator[None]:
+        """Profile the schedulers, where that was asked for."""
+        if self._orders.profile is None:
+            yield
+            return
+        names = {f"scheduler {number}": pid for number, pid in enumerate(pids, 1)}
+        async with Profiler(names, self._orders.profile) as profiler:
+            yield
+        self._found.flames = profiler.flames
+        self._found.notes += profiler.failed
+
     def _explain(self, seen: Observation, drained: Sequence[Drained], closed: Sequence[Closed]) -> None:
         """Say where the time of both windows went."""
         found = self._found
@@ -287,7 +304,6 @@ class BurstRepeat:
         ]
         found.stages_us = max(told, key=lambda one: one.ended_us).stages_us
         found.series = seen.series(told, settled, due_us=due_us, zero_us=self._begun_us)
-        found.traces = merge(part.traces for part in closed)
         found.database = seen.counters
         found.invalid += seen.lost
 

@@ -6,6 +6,7 @@ from statistics import median
 import msgspec
 from msgspec.structs import replace
 
+from luciole.bench.attribution.profiling import Kind
 from luciole.bench.backends import Backend
 from luciole.bench.burst.load import TRIGGERS
 from luciole.bench.burst.spec import BurstSpec, RepeatOrders
@@ -30,9 +31,11 @@ class BurstMeasure:
         clock: Clock,
         progress: Callable[[str], None],
         sample_waits: bool = False,
+        profiles: Sequence[Kind] = (),
     ) -> None:
         self._spec = spec
         self._sample_waits = sample_waits
+        self._profiles = profiles
         self._backend = backend
         self._repeats = repeats
         self._extent = ceiling
@@ -47,6 +50,8 @@ class BurstMeasure:
             repeat = await self._repeat(index, best)
             result.repeats.append(repeat)
             self._progress(_line(repeat, self._repeats))
+        for kind in self._profiles:
+            await self._profile(result, kind)
         if rates:
             result.ceiling = whole_ceiling(
                 [ceiling_of(rates), *(repeat.ceiling for repeat in result.repeats if repeat.ceiling)]
@@ -66,7 +71,16 @@ class BurstMeasure:
                 clock=self._clock,
             )
 
-    async def _repeat(self, index: int, ceiling: list[CeilingSetting]) -> Repeat:
+    async def _profile(self, result: Result, kind: Kind) -> None:
+        """Profile one repeat more; only its profile and what it did wrong are kept."""
+        repeat = await self._repeat(self._repeats, [], profile=kind)
+        result.flames += repeat.flames
+        kept = result.repeats[-1]
+        kept.checks += [check for check in repeat.checks if not check.passed]
+        kept.notes += [note for note in repeat.notes if note not in kept.notes]
+        self._progress(f"{kind} profile: {sum(flame.samples for flame in repeat.flames):,} samples")
+
+    async def _repeat(self, index: int, ceiling: list[CeilingSetting], *, profile: Kind | None = None) -> Repeat:
         async with fresh_place(self._backend) as place, fresh_place(self._backend) as ceiling_place:
             orders = RepeatOrders(
                 index=index,
@@ -75,6 +89,7 @@ class BurstMeasure:
                 ceiling_place=ceiling_place,
                 ceiling=ceiling,
                 sample_waits=self._sample_waits,
+                profile=profile,
             )
             return await in_process("luciole.bench.burst.repeat", "repeat", **msgspec.to_builtins(orders))
 

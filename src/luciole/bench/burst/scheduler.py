@@ -349,9 +349,12 @@ class Scheduler:
             batches=sum(span.verb == "settle" for span in self._spans.calls),
             settle_lag=lag.percentiles(),
             told=told,
-            traces=self._ways.traces(),
         )
         return msgspec.to_builtins(closed)  # type: ignore[no-any-return] # a struct becomes a dict
+
+    async def traces(self) -> Message:
+        """Answer the ways of the slowest jobs and of random ones, once nobody watches any more."""
+        return {"traces": msgspec.to_builtins(self._ways.traces())}
 
     async def written(self) -> Message:
         """Answer how many bytes this process has handed to the filesystem."""
@@ -450,6 +453,7 @@ async def _serve() -> None:
             "send_stale_deliveries": scheduler.send_stale_deliveries,
             "close_outbox": scheduler.close_outbox,
             "written": scheduler.written,
+            "traces": scheduler.traces,
             "close": scheduler.close,
         }
     )

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from luciole.bench.attribution.document import Trace
+from luciole.bench.attribution.profiling import Kind
 from luciole.bench.attribution.watching import Told
 from luciole.bench.backends import Place
 from luciole.bench.ceiling.settings import CeilingSetting
@@ -46,6 +46,7 @@ class RepeatOrders(msgspec.Struct, frozen=True, kw_only=True):
     place: Place
     ceiling_place: Place
     sample_waits: bool = False
+    profile: Kind | None = None  #: profile the schedulers; then the repeat counts for nothing
     ceiling: list[CeilingSetting]  #: measured before and after the burst; empty: not at all
 
 
@@ -90,4 +91,3 @@ class Closed(msgspec.Struct, kw_only=True):
     batches: int
     settle_lag: Percentiles
     told: Told
-    traces: list[Trace]

@@ -54,6 +54,8 @@ from luciole.runtime.clock import SystemClock
 @click.option("--report-batch", type=click.IntRange(1, 1_000), default=500, show_default=True)
 @click.option("--pool", type=click.IntRange(1, 64), help="Connections for each purpose; fewer make calls queue.")
 @click.option("--sample-waits", is_flag=True, help="Sample whom the server's sessions wait for, 20 times a second.")
+@click.option("--profile-cpu", is_flag=True, help="Profile the CPU of a repeat more, which counts for nothing.")
+@click.option("--profile-wall", is_flag=True, help="The same of the wall time, waiting included.")
 @click.option("--ceiling", type=click.Choice(["full", "short", "none"]), help="How widely the ceiling is searched.")
 def burst(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the burst profile; return the exit code."""
@@ -72,6 +74,7 @@ def burst(**options: Any) -> int:  # noqa: ANN401 - the options above
         clock=clock,
         progress=progress,
         sample_waits=options["sample_waits"],
+        profiles=[kind for kind in ("cpu", "wall") if options[f"profile_{kind}"]],
     )
     requested = {**msgspec.to_builtins(spec), "size": options["size"], **chosen, "backend": options["backend"]}
     measured = perform(run_of(BURST, backend, requested, options), measure, clock=clock)

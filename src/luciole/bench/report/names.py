@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from luciole.bench.result import Result
 
 #: Parameters that do not say what was done, but where, how often, or how widely the ceiling was searched.
-_ASIDE = {"out", "folder", "repeats", "ceiling", "size", "backend"}
+_ASIDE = {"out", "folder", "repeats", "ceiling", "size", "backend", "warm_up_jobs"}
 
 
 class Named(NamedTuple):
@@ -22,8 +22,8 @@ def name_all(results: Sequence[Result]) -> list[Named]:
     for result in results:
         others = [other.requested for other in results if other is not result]
         differing = [
-            f"{key.replace('_', ' ')} {value}"
-            for key, value in sorted(result.requested.items())
+            f"{key.replace('_', ' ')} {value:,}" if isinstance(value, int) else f"{key.replace('_', ' ')} {value}"
+            for key, value in sorted(result.requested.items(), key=lambda pair: (isinstance(pair[1], int), pair[0]))
             if key not in _ASIDE and any(other.get(key) != value for other in others)
         ]
         store = store_of(result) if len({store_of(one) for one in results}) > 1 or not differing else None

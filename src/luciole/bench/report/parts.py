@@ -12,6 +12,9 @@ from luciole.bench.verdict import BenchError, Verdict
 
 _WAYS = {"higher": "more is better", "lower": "less is better", "zero": "must be zero", "none": "describes"}
 
+#: Microseconds from which on milliseconds are read more easily.
+_MS_FROM = 10_000
+
 
 def figures(result: Result) -> Markup | None:
     """Return the table of all figures."""
@@ -20,12 +23,14 @@ def figures(result: Result) -> Markup | None:
     void = result.verdict.code == Verdict.INCORRECT
     rows: list[list[str]] = []
     for metric in result.metrics:
-        cells: list[str] = [tag("del", number(value)) if void else number(value) for value in points(metric)]
+        divisor, unit = readable(metric)
+        shown = [number(value / divisor) for value in points(metric)]
+        cells: list[str] = [tag("del", cell) if void else cell for cell in shown]
         rows.append(
             [
                 tag("span", metric.name, title=_text(result, metric.name)),
                 *cells,
-                metric.unit,
+                unit,
                 svg.spread(metric.values, metric.name),
                 tag("span", _WAYS[metric.direction], class_="quiet"),
             ]
@@ -48,11 +53,18 @@ def points(metric: Metric) -> tuple[float, float, float]:
     return metric.median, metric.low, metric.high
 
 
+def readable(metric: Metric) -> tuple[float, str]:
+    """Return what a metric's values are divided by to be read, and the unit that they then have."""
+    return (1_000, "ms") if metric.unit == "us" and metric.high >= _MS_FROM else (1, metric.unit)
+
+
 def spread_text(metric: Metric) -> str:
     """Return how far repeats lie apart."""
     if len(metric.values) == 1:
         return "one repeat: no spread"
-    return f"{number(metric.low)} to {number(metric.high)} in {len(metric.values)} repeats"
+    divisor, unit = readable(metric)
+    shown = f" {unit}" if divisor > 1 else ""
+    return f"{number(metric.low / divisor)} to {number(metric.high / divisor)}{shown} in {len(metric.values)} repeats"
 
 
 def percentiles(named: Sequence[Named]) -> Markup | None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from luciole.bench.attribution.document import Attribution
 from luciole.bench.report.markup import NOTHING, Markup, join, table, tag
 from luciole.bench.report.names import Named, differing
-from luciole.bench.report.parts import number
+from luciole.bench.report.parts import number, readable
 from luciole.bench.result import Metric, Result
 
 #: What explains a difference of rates: work a job, not time.
@@ -68,9 +68,9 @@ def _rows(named: Sequence[Named]) -> list[list[str]]:
     rows: list[list[str]] = []
     for name in names:
         metrics = [_metric(one.result, name) for one in named]
-        known = next(metric for metric in metrics if metric)
-        cells = [number(metric.median) if metric else NOTHING for metric in metrics]
-        rows.append([f"{name} ({known.unit})", *cells, _ratio(metrics[0], metrics[-1])])
+        divisor, unit = readable(max((metric for metric in metrics if metric), key=lambda metric: metric.high))
+        cells = [number(metric.median / divisor) if metric else NOTHING for metric in metrics]
+        rows.append([f"{name} ({unit})", *cells, _ratio(metrics[0], metrics[-1])])
     return rows
 
 

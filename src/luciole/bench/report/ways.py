@@ -11,6 +11,20 @@ from luciole.bench.report.svg import WIDTH, chart, colour
 #: Frames under this share of all samples are too thin to be seen.
 _FRAME_MIN = 0.002
 
+#: Shades by a part of a frame's file: drivers, loops, the network, Python itself; all else is the product.
+_SHADES: Mapping[str, int] = {
+    "asyncpg": 1,
+    "sqlite3": 1,
+    "uvloop": 2,
+    "asyncio": 2,
+    "grpc": 3,
+    "protobuf": 3,
+    "<frozen": 4,
+    "threading": 4,
+    "concurrent": 4,
+    "msgspec": 4,
+}
+
 _ROW = 17
 _LETTER = 6.2
 
@@ -98,5 +112,4 @@ def _draw(drawn: list[Markup], frame: _Frame, whole: int, *, x: float, depth: in
 
 def _shade(word: str) -> int:
     """Return a shade by the module that a frame is in, so that neighbours of one module look alike."""
-    kinds: Mapping[str, int] = {"luciole": 0, "asyncpg": 1, "uvloop": 2, "asyncio": 2, "sqlite3": 1, "grpc": 3}
-    return next((shade for kind, shade in kinds.items() if kind in word), 4)
+    return next((shade for kind, shade in _SHADES.items() if kind in word), 0)
