@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from luciole.bench import faults
 from luciole.bench.backends import Backend, Place, durable_folder, hide_passwords
 from luciole.bench.environment import cpu_clock, environment, product, stolen_share
 from luciole.bench.leash import ended_by_sigterm
@@ -54,6 +55,10 @@ def perform(
         lock: the file of the lock; None: the machine's.
     """
     result = _empty(run, iso(clock.now_us()))
+    if fault := faults.asked():
+        result.limits_of_inference.append(
+            f"A fault was injected on purpose: {fault}. The figures are not the product's."
+        )
     begun_us = clock.monotonic_us()
     try:
         with ExitStack() as stack:

@@ -1,6 +1,7 @@
 """The stores of a run's processes, made as the product makes them."""
 
 from luciole.bench.backends import Place, sqlite_path
+from luciole.bench.faults import around
 from luciole.runtime.chance import system_chance
 from luciole.runtime.clock import SystemClock
 from luciole.runtime.steps import Steps
@@ -19,14 +20,14 @@ def make_store(place: Place, *, steps: Steps | None = None, pool: int | None = N
     """
     clock, chance = SystemClock(), system_chance()
     if place.dsn.startswith("sqlite:"):
-        return SqlStore(SqliteDialect(sqlite_path(place.dsn), clock=clock, chance=chance, steps=steps))
+        return around(SqlStore(SqliteDialect(sqlite_path(place.dsn), clock=clock, chance=chance, steps=steps)))
     from luciole.store.sql.postgres.dialect import PostgresDialect  # noqa: PLC0415 - its driver is an extra
 
     assert place.schema
     dialect = PostgresDialect(
         place.dsn, clock=clock, chance=chance, schema=place.schema, steps=steps, connections_max=pool
     )
-    return SqlStore(dialect)
+    return around(SqlStore(dialect))
 
 
 async def open_fresh(place: Place, *, shards: int) -> Store:

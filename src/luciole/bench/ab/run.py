@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -53,12 +53,28 @@ class Ab:
     """One comparison."""
 
     def __init__(
-        self, orders: AbOrders, *, clock: Clock, progress: Callable[[str], None], lock: Path | None = None
+        self,
+        orders: AbOrders,
+        *,
+        clock: Clock,
+        progress: Callable[[str], None],
+        lock: Path | None = None,
+        both: tuple[Side, Side] | None = None,
     ) -> None:
+        """Prepare it; nothing runs yet.
+
+        Args:
+            orders: what to compare.
+            clock: what times it.
+            progress: told of each pair.
+            lock: the file of the lock; None: the machine's.
+            both: the sides, when they are there already; None: what git has by the names in the orders.
+        """
         self._orders = orders
         self._clock = clock
         self._progress = progress
         self._lock = lock
+        self._both = both
         self._profile = find_profile(orders.profile)
         self._pairs = pairs(orders.seed)
         self._order: list[str] = []
@@ -87,7 +103,7 @@ class Ab:
         folder = Path(tempfile.mkdtemp(prefix="luciole-ab-", dir=durable_folder()))
         folder.chmod(0o755)  # Servers do not run as root.
         try:
-            with sides(self._orders.base, self._orders.head, folder, start=self._orders.start) as (base, head):
+            with self._brought(folder) as (base, head):
                 self._sides = {"base": base, "head": head}
                 yield Slices(
                     profile=self._orders.profile,
@@ -97,6 +113,11 @@ class Ab:
                 )
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def _brought(self, folder: Path) -> AbstractContextManager[tuple[Side, Side]]:
+        if self._both:
+            return nullcontext(self._both)
+        return sides(self._orders.base, self._orders.head, folder, start=self._orders.start)
 
     def _decide(self, slices: Slices) -> None:
         """Run pairs, look after 8, 16 and 24, confirm what became worse, and stop as soon as nothing is open."""

@@ -71,7 +71,12 @@ class Slices(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_here(words: Sequence[str]) -> tuple[int, str]:
     """Run `luciole` with these words on the code that is running now; return its exit code and its last words."""
-    return _run([sys.executable, "-m", "luciole", *words], Path.cwd(), os.environ)
+    return run_with(words, Path.cwd(), {})
+
+
+def run_with(words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
+    """Run `luciole` with these words in a folder and with more environment; return exit code and last words."""
+    return _run([sys.executable, "-m", "luciole", *words], folder, {**os.environ, **environment})
 
 
 def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:

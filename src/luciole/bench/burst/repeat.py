@@ -36,8 +36,10 @@ from luciole.runtime.clock import SystemClock
 from luciole.service.schedules import declare
 from luciole.store.spi import Store
 
-#: The instant lies ahead by this much, so that moving all due times has ended before it comes.
-_LEAD_US = 3 * limits.SECOND_US
+#: The instant lies ahead by this much, so that moving all due times has ended before it comes; few move soon.
+_LEAD_MIN_US = limits.SECOND_US
+_LEAD_MAX_US = 3 * limits.SECOND_US
+_LEAD_MORE_PER_JOB_US = 400
 _LEAD_PER_JOB_US = 60
 
 #: A gate that opens later than this measures the machine, not the product.
@@ -136,7 +138,9 @@ class BurstRepeat:
         """Move every due time to one instant, and see that nothing is due before it."""
         async with self._phase("quiesce"):
             self._found.notes += await quiesce(self._place)
-        lead_us = _LEAD_US + _LEAD_PER_JOB_US * self._spec.jobs + self._spec.plan_ahead_us
+        jobs = self._spec.jobs
+        lead_us = min(_LEAD_MAX_US, _LEAD_MIN_US + _LEAD_MORE_PER_JOB_US * jobs) + _LEAD_PER_JOB_US * jobs
+        lead_us += self._spec.plan_ahead_us
         at_us = await store.now_us() + lead_us
         if self._spec.start == "warm":
             await self._all("begin", at_us=at_us)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from luciole import limits
+from luciole.bench import faults
 from luciole.bench.attribution.traces import Ways
 from luciole.bench.attribution.watching import Watching
 from luciole.bench.burst.spec import BurstSpec, Closed, Drained, SchedulerOrders
@@ -31,7 +32,6 @@ from luciole.model.plan import DueBatch, Plan, PlanOutcome
 from luciole.model.planning import plan_tick
 from luciole.model.stride import StrideOutcome
 from luciole.runtime.chance import new_process_id, system_chance
-from luciole.runtime.clock import SystemClock
 from luciole.runtime.loop import Loop
 from luciole.runtime.store_clock import StoreClock
 from luciole.runtime.telemetry import Telemetry
@@ -119,7 +119,7 @@ class Scheduler:
     """What the coordinator's verbs do here."""
 
     def __init__(self) -> None:
-        self._clock = SystemClock()
+        self._clock = faults.clock()
         self._spans = Spans(self._clock)
         self._watching = Watching(self._clock)
         self._ways = Ways()

@@ -18,6 +18,7 @@ from luciole.bench.cli.pickup import pickup
 from luciole.bench.cli.probe import probe
 from luciole.bench.cli.register import register
 from luciole.bench.cli.report import report_command
+from luciole.bench.cli.selftest import selftest
 from luciole.bench.cli.soak import soak
 from luciole.bench.cli.steady import steady
 from luciole.bench.profiles import PROFILES
@@ -73,6 +74,7 @@ for command in (
     probe,
     report_command,
     repro,
+    selftest,
     trend_command,
 ):
     bench.add_command(command)

@@ -7,6 +7,7 @@ import asyncio
 from statistics import median
 
 from luciole import limits
+from luciole.bench.faults import slow_step
 from luciole.bench.loops import run_here
 from luciole.bench.micro.counting import COUNTED, Counter, count_instructions, count_opcodes
 from luciole.bench.micro.durable import measure_durables
@@ -42,7 +43,7 @@ def _repeat(index: int, counter: Counter) -> Message:
     clock = SystemClock()
     found = Repeat(index=index, checks=[right()])
     for micro in MICROS:
-        step = micro.prepare()
+        step = slow_step(micro.name, micro.prepare())
         found.figures[micro.name] = round(measure(step, clock), 4)
         if counter == "opcodes":
             found.figures[counted(micro.name, counter)] = round(count_opcodes(step), 3)
