@@ -197,7 +197,10 @@ def test_the_document_reads_back_and_hides_passwords(compared: Callable[..., Doc
 
 
 @pytest.mark.slow
-def test_ctrl_c_in_the_middle_of_a_slice_leaves_no_process_and_no_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_the_middle_of_a_slice_leaves_no_process_and_no_file(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     command = [sys.executable, "-m", "luciole", "bench", "ab", "HEAD", ".", "--profile", "micro", "--out", "out"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(
@@ -213,7 +216,7 @@ def test_ctrl_c_in_the_middle_of_a_slice_leaves_no_process_and_no_file(tmp_path:
         assert child.stdout
         while not re.match("pair 1/", child.stderr.readline()):
             assert child.poll() is None
-        child.send_signal(signal.SIGINT)
+        child.send_signal(number)
         said, _ = child.communicate(timeout=120)
     assert (child.returncode, said.splitlines()[-1]) == (6, "bench: INVALID interrupted")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["luciole-bench.lock", "out"]

@@ -19,6 +19,7 @@ from luciole.bench.backends import durable_folder, hide_passwords
 from luciole.bench.deciding.accepted import Accepted
 from luciole.bench.deciding.sequential import CONFIRMING_PAIRS, LOOKS, Call
 from luciole.bench.environment import environment
+from luciole.bench.leash import ended_by_sigterm
 from luciole.bench.lock import only_bench
 from luciole.bench.profiles import find_profile
 from luciole.bench.result import Result, outcome
@@ -87,7 +88,7 @@ class Ab:
         """Run until it is decided; whatever goes wrong ends as a verdict in the document."""
         started, begun_us = iso(self._clock.now_us()), self._clock.monotonic_us()
         try:
-            with only_bench(self._lock), self._slices() as slices:
+            with ended_by_sigterm(), only_bench(self._lock), self._slices() as slices:
                 self._environment = environment(slices.folder)
                 self._decide(slices)
             verdict, reason = self._verdict()

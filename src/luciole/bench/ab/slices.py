@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from luciole.bench.ab.arms import Side
+from luciole.bench.leash import leash
 from luciole.bench.result import Result, read_result
 from luciole.bench.verdict import (
     BackendUnavailable,
@@ -90,6 +91,7 @@ def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        preexec_fn=leash(),  # noqa: PLW1509 - this process has no threads
     ) as child:
         try:
             said, _ = child.communicate(timeout=_SLICE_S_MAX)

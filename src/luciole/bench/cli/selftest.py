@@ -3,6 +3,7 @@
 import click
 
 from luciole.bench.cli.options import end, progress
+from luciole.bench.leash import ended_by_sigterm
 from luciole.bench.lock import only_bench
 from luciole.bench.selftest.cases import CASES
 from luciole.bench.selftest.laboratory import laboratory
@@ -28,7 +29,8 @@ def selftest(size: str) -> int:
     Exit codes: 0 every fault was seen and identical code stayed green, 6 one was not: the bench can't be trusted.
     """
     try:
-        with only_bench(), laboratory(clock=SystemClock(), progress=progress, pairs=_PAIRS[size]) as lab:
+        bring = laboratory(clock=SystemClock(), progress=progress, pairs=_PAIRS[size])
+        with ended_by_sigterm(), only_bench(), bring as lab:
             seen = [(case, case.plant(lab)) for case in CASES]
     except BenchError as error:
         return end(error.verdict, str(error))
