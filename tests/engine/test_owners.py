@@ -9,7 +9,7 @@ from luciole.limits import HOUR_US, MINUTE_US, SECOND_US
 from luciole.model.execution import ExecutionState
 from luciole.model.instant import Instant
 from luciole.model.job import Overlap
-from luciole.model.schedule import Policy
+from luciole.model.schedule import Policy, ScheduleState
 from luciole.model.trigger import every
 from luciole.node import Node, Surroundings
 from luciole.runtime.chance import seeded_chance
@@ -130,9 +130,16 @@ async def test_what_ended_is_deleted_by_itself_after_its_retention() -> None:
     row = cluster.state.executions[old.shard, old.schedule_id][old]
     assert row.finished_us is not None
     row.finished_us -= node.settings.retention_us
+    over = [await cluster.schedule(name, fire_us=cluster.clock.now_us() + 24 * HOUR_US) for name in ("old", "fresh")]
+    for schedule_id in over:
+        await cluster.reader.set_schedule_state(
+            schedule_id, ScheduleState.DELETED, reason=None, fire_us=None, due_us=None, revision=0
+        )
+    cluster.state.schedules[over[0]].updated_us -= node.settings.retention_us
     await executor.kill()
     await cluster.clock.advance(11 * MINUTE_US)
     kept = {view.key for view in await cluster.executions()}
     await cluster.stop()
+    assert list(cluster.state.schedules) == over[1:]
     assert node.settings.retention_us <= 31 * 24 * HOUR_US
     assert kept == {fresh}

@@ -102,6 +102,19 @@ async def test_an_edit_of_what_stood_still_counts_every_fire_time_that_it_leaves
     assert await ledger(store) == [(1, 60, 60, reason)]  # I4: each of them has its outcome.
 
 
+@pytest.mark.parametrize("paused", [False, True])
+async def test_a_deletion_records_what_it_leaves(store: MemoryStore, clock: HandClock, *, paused: bool) -> None:
+    await schedules.declare(store, [one()])
+    if paused:
+        await schedules.pause(store, "default", "often")
+    view = await schedules.find_schedule(store, "default", "often")
+    clock.at_us += 60 * MINUTE + limits.SECOND_US
+    await schedules.delete(store, "default", "often")
+    (row,) = await store.list_ledger(view.schedule_id, view.shard, limit=10)
+    # I4: each of them has its outcome.
+    assert (row.fires, row.reason) == (60, Reason.PAUSED if paused else Reason.DISABLED)
+
+
 async def test_another_payload_leaves_the_overdue_fire_to_the_misfire_policy(
     store: MemoryStore, clock: HandClock
 ) -> None:

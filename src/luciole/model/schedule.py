@@ -103,6 +103,13 @@ def left_by(fire_us: Instant, new: NewSchedule, now_us: Instant) -> Overdue | No
     return None
 
 
+def is_over(state: ScheduleState, updated_us: Instant, fire_us: Instant, before_us: Instant) -> bool:
+    """Whether a schedule has been over since before an instant: `fire_us` is where its cursor stopped."""
+    if state is ScheduleState.DELETED:
+        return updated_us < before_us
+    return state is ScheduleState.EXHAUSTED and max(updated_us, fire_us) < before_us
+
+
 class Cursor(NamedTuple):
     """How far one schedule has been planned: every fire time before `fire_us` has its outcome.
 

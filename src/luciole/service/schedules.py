@@ -201,15 +201,25 @@ async def resume(store: Store, namespace: str, name: str) -> ScheduleView:
 
 
 async def delete(store: Store, namespace: str, name: str) -> ScheduleView:
-    """Delete a schedule: it never fires again; its executions stay until retention prunes them.
+    """Delete a schedule: it never fires again; its executions, and then its row, stay until retention prunes them.
+
+    Fire times that were due and not planned get a ledger row.
 
     Raises:
         NotFound: there is none.
     """
 
     async def step(view: ScheduleView) -> bool:
+        overdue = _overdue(view, None, await store.now_us())
+        reason = Reason.PAUSED if view.state is ScheduleState.PAUSED else Reason.DISABLED
         return await store.set_schedule_state(
-            view.schedule_id, ScheduleState.DELETED, reason=None, fire_us=None, due_us=None, revision=view.revision
+            view.schedule_id,
+            ScheduleState.DELETED,
+            reason=None,
+            fire_us=None,
+            due_us=None,
+            revision=view.revision,
+            ledger=(LedgerRow(*overdue, reason),) if overdue else (),  # I4: nobody will plan them any more.
         )
 
     view = await find_schedule(store, namespace, name)
@@ -338,12 +348,12 @@ async def _taken(store: Store, spec: ScheduleSpec) -> LucioleError:
     )
 
 
-def _overdue(view: ScheduleView | None, spec: ScheduleSpec, now_us: Instant) -> Overdue | None:
-    """Return the fire times that a trigger leaves unplanned when another replaces it.
+def _overdue(view: ScheduleView | None, spec: ScheduleSpec | None, now_us: Instant) -> Overdue | None:
+    """Return the fire times that a trigger leaves unplanned when another, or none, replaces it.
 
     With the same trigger the cursor stays, and the misfire policy decides what becomes of them.
     """
-    if view is None or view.spec.trigger == spec.trigger or view.state not in _WITH_CURSOR:
+    if view is None or view.state not in _WITH_CURSOR or (spec and view.spec.trigger == spec.trigger):
         return None
     try:
         trigger = trigger_from_spec(view.spec.trigger)

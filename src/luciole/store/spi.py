@@ -366,6 +366,21 @@ class CatalogStore(Protocol):
         """
         ...
 
+    async def prune_schedules(
+        self, shard: Shard, before_us: Instant, *, after: ScheduleId, limit: int
+    ) -> Page[ScheduleId]:
+        """Delete schedules that are over, DELETED or EXHAUSTED, since before an instant and left nothing behind.
+
+        Looks at no more than `limit` (at most `limits.PRUNE_BATCH_MAX`) of a shard's schedules, by id after one. One
+        that still has executions, entries or ledger rows stays until `prune` has removed them, and so does one that
+        changed since the instant. A name that is declared again is a schedule of its own, with an id that nobody
+        had: no fire time of the old one can come again (I1). Two walks at one moment delete each once.
+
+        Returns:
+            The deleted ids, and where to go on: the last id that was looked at (None: the shard's end was reached).
+        """
+        ...
+
 
 class ReadStore(Protocol):
     """Read-only pages for people and programs. Costs are bounded by the page, never by the history."""

@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 
 from luciole import limits
-from luciole.model.ids import IdSegment, JobId, ScheduleId, TriggerId
+from luciole.model.ids import IdSegment, JobId, ScheduleId, Shard, TriggerId
 from luciole.model.instant import Instant
 from luciole.model.job import JobSpec
 from luciole.model.plan import LedgerRow
-from luciole.model.schedule import NewSchedule, Reason, ScheduleState, left_by, pack_policy
+from luciole.model.schedule import NewSchedule, Reason, ScheduleState, is_over, left_by, pack_policy
 from luciole.model.sharding import shard_of_id
-from luciole.store.bounds import check_batch, check_job, check_limit, check_schedules, stored_text
+from luciole.store.bounds import check_batch, check_job, check_limit, check_schedules, check_shards, stored_text
 from luciole.store.memory.client import MemoryClient
 from luciole.store.memory.state import JobRow, ScheduleRow
+from luciole.store.reads import Page
 
 #: States in which the cursor names a fire time that still has no outcome.
 _WITH_CURSOR = frozenset({ScheduleState.ACTIVE, ScheduleState.PAUSED, ScheduleState.PARKED})
@@ -102,6 +103,28 @@ class MemoryCatalog(MemoryClient):
                     self._state.hint([row.shard])
                     count += 1
         return count
+
+    async def prune_schedules(
+        self, shard: Shard, before_us: Instant, *, after: ScheduleId, limit: int
+    ) -> Page[ScheduleId]:
+        """Delete schedules that are over since before an instant and left nothing behind."""
+        check_limit("limit", limit, limits.PRUNE_BATCH_MAX)
+        with self._transaction():
+            check_shards([shard], self._state.shards)
+            ids = sorted(row.schedule_id for row in self._state.schedules.values() if row.shard == shard)
+            seen = [schedule_id for schedule_id in ids if schedule_id > after][:limit]
+            deleted = tuple(schedule_id for schedule_id in seen if self._delete_if_over(schedule_id, before_us))
+            return Page(rows=deleted, next=str(seen[-1]) if len(seen) == limit else None)
+
+    def _delete_if_over(self, schedule_id: ScheduleId, before_us: Instant) -> bool:
+        row = self._state.schedules[schedule_id]
+        if not is_over(row.state, row.updated_us, row.fire_us, before_us):
+            return False
+        if any(rows[row.group] for rows in (self._state.executions, self._state.entries, self._state.ledger)):
+            return False
+        del self._state.schedules[schedule_id]
+        del self._state.schedule_names[row.namespace, row.name]
+        return True
 
     def _intern_job(self, spec: JobSpec) -> JobId:
         digest = spec.digest()

@@ -269,6 +269,17 @@ class ExecutionsOneByOne(Items):
 class CatalogOneByOne(Items):
     """The `CatalogStore` role."""
 
+    async def prune_schedules(
+        self, shard: Shard, before_us: Instant, *, after: ScheduleId, limit: int
+    ) -> Page[ScheduleId]:
+        """Delete schedules that are over; a store that can't prune keeps everything."""
+        check_limit("limit", limit, limits.PRUNE_BATCH_MAX)
+        check_shards([shard], self._items.shards)
+        page: Page[ScheduleId] | None = await self._if_there(
+            "prune_schedules", shard, before_us, after=after, limit=limit
+        )
+        return page or Page(rows=(), next=None)
+
     async def take_ids(self, count: int) -> IdSegment:
         """Take a segment of ids that nobody else gets."""
         check_limit("count", count, limits.ID_SEGMENT_MAX)

@@ -11,9 +11,10 @@ from luciole.model.instant import Instant
 from luciole.model.job import EntryFlag, JobSpec
 from luciole.model.outbox import EntryState
 from luciole.model.plan import LedgerRow
-from luciole.model.schedule import NewSchedule, Reason, ScheduleState, left_by, pack_policy
+from luciole.model.schedule import NewSchedule, Reason, ScheduleState, is_over, left_by, pack_policy
 from luciole.model.sharding import shard_of_id
-from luciole.store.bounds import check_batch, check_job, check_limit, check_schedules, stored_text
+from luciole.store.bounds import check_batch, check_job, check_limit, check_schedules, check_shards, stored_text
+from luciole.store.reads import Page
 from luciole.store.sql.cancelling import release
 from luciole.store.sql.dialect import Lane, Role
 from luciole.store.sql.ledger import add_ledger
@@ -85,6 +86,41 @@ class SqlCatalog(Role):
                 self._db.hint(frozenset(shards))
             moved += len(shards)
         return moved
+
+    async def prune_schedules(
+        self, shard: Shard, before_us: Instant, *, after: ScheduleId, limit: int
+    ) -> Page[ScheduleId]:
+        """Delete schedules that are over since before an instant and left nothing behind."""
+        check_limit("limit", limit, limits.PRUNE_BATCH_MAX)
+        check_shards([shard], self.shards)
+        seen = await self._db.read(Lane.READ, _walk_schedules, shard, after, limit)
+        stopped = [row[0] for row in seen if row[1] is None]
+        deleted = await self._db.write(Lane.CATALOG, _prune_schedules, shard, stopped, before_us) if stopped else ()
+        return Page(rows=deleted, next=str(seen[-1][0]) if len(seen) == limit else None)
+
+
+def _walk_schedules(shard: Shard, after: ScheduleId, limit: int) -> Script[Sequence[Row]]:
+    return (yield Query("schedule_walk", {"shard": shard, "after": after, "limit": limit}))
+
+
+def _prune_schedules(shard: Shard, ids: Sequence[ScheduleId], before_us: Instant) -> Script[tuple[ScheduleId, ...]]:
+    locked = yield Query("lock_stopped", rows=[(shard, schedule_id) for schedule_id in ids])
+    over = [
+        (shard, schedule_id)
+        for schedule_id, stored, updated_us, fire_us in locked
+        if is_over(_without_fire(ScheduleState(stored)), updated_us, fire_us, before_us)
+    ]
+    # A new statement, after the locks: a run by hand at the same moment is seen.
+    kept = {row[0] for row in (yield Query("kept_schedules", rows=over))}
+    gone = [key for key in over if key[1] not in kept]
+    yield Query("delete_schedules", rows=[(schedule_id,) for _, schedule_id in gone])
+    yield Query("delete_cursors", rows=gone)
+    return tuple(schedule_id for _, schedule_id in gone)
+
+
+def _without_fire(stored: ScheduleState) -> ScheduleState:
+    """Return the state of a schedule whose cursor has no due time: planning the last fire leaves the row as it is."""
+    return ScheduleState.EXHAUSTED if stored is ScheduleState.ACTIVE else stored
 
 
 def _take(name: str, count: int) -> Script[int]:

@@ -251,6 +251,12 @@ class RunRules(PlanRules):
         before_us = self.now_us() - age * SECOND_US
         self.both(client, lambda store, _: store.prune(shard, before_us, after=None, limit=limit))
 
+    @rule(client=clients, shard=st.integers(0, SHARDS - 1), limit=st.integers(1, 5), age=st.integers(-2, 2))
+    def prune_schedules(self, client: int, shard: Shard, limit: int, age: int) -> None:
+        """Schedules that are over, from a shard's beginning."""
+        before_us = self.now_us() - age * SECOND_US
+        self.both(client, lambda store, _: store.prune_schedules(shard, before_us, after=0, limit=limit))
+
     def _keys(self, chosen: Iterable[int]) -> list[ExecutionKey]:
         known = [*self.attempts]
         return [*dict.fromkeys(pick(known, number) for number in chosen)]

@@ -1,7 +1,7 @@
 """All cases in one place, for `import *`."""
 
 from luciole.testing.contract.test_catalog import TestIds, TestJobs, TestRegistration, TestReschedule
-from luciole.testing.contract.test_editing import TestEdits, TestStates
+from luciole.testing.contract.test_editing import TestEdits, TestOver, TestStates
 from luciole.testing.contract.test_executions import TestCancel, TestEnqueue, TestPrune, TestUnpark
 from luciole.testing.contract.test_leases import TestLeases, TestNodes
 from luciole.testing.contract.test_life import TestHints, TestLife
@@ -35,6 +35,7 @@ __all__ = [
     "TestManualRuns",
     "TestNodes",
     "TestOpenEntries",
+    "TestOver",
     "TestParking",
     "TestPlans",
     "TestPrune",

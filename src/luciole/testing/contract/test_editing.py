@@ -43,6 +43,84 @@ async def a_run(store: Store, cursor: Cursor, *, fire_us: Instant | None = None)
     )
 
 
+async def prune_schedules(store: Store, before_us: Instant, *, limit: int = 10) -> list[int]:
+    """Walk the schedules of every shard to its end; return what was deleted."""
+    deleted: list[int] = []
+    for shard in range(store.shards):
+        after: str | None = "0"
+        while after is not None:
+            page = await store.prune_schedules(shard, before_us, after=int(after), limit=limit)
+            assert len(page.rows) <= limit
+            deleted += page.rows
+            after = page.next
+    return deleted
+
+
+class TestOver(StoreContract):
+    """Schedules that are over go, once nothing of them is left."""
+
+    async def test_what_is_over_for_long_and_left_nothing_is_deleted(self, harness: StoreHarness) -> None:
+        a, b = harness.clients
+        leases = await lease_all(a)
+        kept, gone = [], []
+        for number in range(6):
+            gone.append(await scheduled(a, f"deleted-{number}", in_us=HOUR_US))
+            await set_state(a, ScheduleState.DELETED, f"deleted-{number}")
+        await register(a, a_schedule("exhausted", fire_us=None))
+        exhausted = await view_of(a, "exhausted")
+        for name, state in (("paused", ScheduleState.PAUSED), ("parked", ScheduleState.PARKED)):
+            kept.append(await scheduled(a, name))
+            await set_state(a, state, name)
+        kept.append(await scheduled(a, "active", in_us=9 * HOUR_US))
+        once = await scheduled(a, "once")
+        await fire(a, leases, a_move(once, next_fire_us=None))  # Its execution is still there.
+        before_us = await a.now_us()
+        assert await prune_schedules(b, before_us - HOUR_US) == []
+        await harness.advance(SECOND_US)
+        deleted = await prune_schedules(b, before_us + SECOND_US, limit=2)
+        assert sorted(deleted) == sorted([exhausted.schedule_id, *(cursor.schedule_id for cursor in gone)])
+        assert await prune_schedules(a, before_us + SECOND_US, limit=2) == []
+        for name in ("paused", "parked", "active", "once"):
+            assert (await view_of(a, name)).spec.name == name
+
+    async def test_what_ran_or_was_left_out_keeps_its_schedule_until_it_is_pruned(self, harness: StoreHarness) -> None:
+        """The ledger and the executions are never without the schedule that they belong to."""
+        a, _ = harness.clients
+        leases = await lease_all(a)
+        ran, skipped = await scheduled(a, "ran"), await scheduled(a, "skipped")
+        entry = await fire(a, leases, a_move(ran, next_fire_us=None))
+        row = LedgerRow(skipped.fire_us, skipped.fire_us, 1, Reason.OVERLAP)
+        await a.commit_plan(a_plan(leases, a_move(skipped, fires=(), ledger=[row], next_fire_us=None)))
+        await harness.advance(HOUR_US)
+        assert await prune_schedules(a, await a.now_us()) == []
+        await a.settle([a_settlement(entry)])
+        assert await prune_schedules(a, await a.now_us() + HOUR_US) == []
+        for shard in range(a.shards):
+            await a.prune(shard, await a.now_us() + HOUR_US, after=None, limit=100)
+        found = await prune_schedules(a, await a.now_us() + HOUR_US)
+        assert sorted(found) == sorted([ran.schedule_id, skipped.schedule_id])
+
+    async def test_a_name_that_is_declared_again_is_a_schedule_of_its_own(self, harness: StoreHarness) -> None:
+        """I1: no fire time of the one that is gone can come again."""
+        a, b = harness.clients
+        before = await scheduled(a, in_us=HOUR_US)
+        await set_state(a, ScheduleState.DELETED)
+        await harness.advance(SECOND_US)
+        assert await prune_schedules(b, await a.now_us() + SECOND_US) == [before.schedule_id]
+        again = await scheduled(b, in_us=2 * HOUR_US)
+        assert again.schedule_id > before.schedule_id
+        assert (await view_of(a)).version == 1
+        assert list((await due(a)).values()) == [again]
+
+    async def test_one_that_came_back_is_not_over(self, harness: StoreHarness) -> None:
+        a, b = harness.clients
+        before = await scheduled(a, in_us=HOUR_US)
+        await set_state(a, ScheduleState.DELETED)
+        await register(a, a_schedule(fire_us=before.fire_us))
+        assert await prune_schedules(b, before.fire_us) == []
+        assert (await cursor_of(b)).schedule_id == before.schedule_id
+
+
 class TestEdits(StoreContract):
     """A changed definition under the same name."""
 

@@ -69,6 +69,34 @@ SELECT shard, schedule_id, fire_us, part, state, flags, due_us FROM entry
 WHERE shard = :shard AND schedule_id = :schedule_id AND part >= 0 AND attempt = 1 AND due_us > {now_us}
 ORDER BY fire_us, part {for_update};
 
+-- Retention: a page of a shard's schedules, and whether each still fires.
+-- name: schedule_walk
+SELECT schedule_id, due_us FROM cursor WHERE shard = :shard AND schedule_id > :after ORDER BY schedule_id LIMIT :limit;
+
+-- name: lock_stopped
+-- rows: shard int, schedule_id bigint
+SELECT cursor.schedule_id, schedule.state, schedule.updated_us, cursor.fire_us
+FROM {rows} JOIN cursor ON cursor.shard = batch.shard AND cursor.schedule_id = batch.schedule_id
+JOIN schedule ON schedule.schedule_id = batch.schedule_id
+WHERE cursor.due_us IS NULL
+ORDER BY cursor.shard, cursor.schedule_id {for_update};
+
+-- Those of them that left something behind.
+-- name: kept_schedules
+-- rows: shard int, schedule_id bigint
+SELECT batch.schedule_id FROM {rows}
+WHERE EXISTS (SELECT 1 FROM execution WHERE execution.shard = batch.shard AND execution.schedule_id = batch.schedule_id)
+OR EXISTS (SELECT 1 FROM entry WHERE entry.shard = batch.shard AND entry.schedule_id = batch.schedule_id)
+OR EXISTS (SELECT 1 FROM ledger WHERE ledger.shard = batch.shard AND ledger.schedule_id = batch.schedule_id);
+
+-- name: delete_schedules
+-- rows: schedule_id bigint
+DELETE FROM schedule WHERE schedule_id IN (SELECT schedule_id FROM {rows});
+
+-- name: delete_cursors
+-- rows: shard int, schedule_id bigint
+DELETE FROM cursor WHERE (shard, schedule_id) IN (SELECT shard, schedule_id FROM {rows});
+
 -- Where the next chunk of a selection begins; no row: this one is the last.
 -- name: reschedule_end
 SELECT name FROM schedule WHERE namespace = :namespace AND name >= :low AND name < :high
