@@ -16,9 +16,9 @@ def test_the_page_of_settings_is_what_the_code_says() -> None:
 
 
 def test_an_argument_beats_the_environment_and_that_the_default() -> None:
-    environ = {"LUCIOLE_BATCH_SIZE": "300", "LUCIOLE_LEASE_TTL": "5s", "HOME": "elsewhere"}
+    environ = {"LUCIOLE_BATCH_SIZE": "300", "LUCIOLE_LEASE_TTL": "4s", "HOME": "elsewhere"}
     settings = load_settings(environ, batch_size=400, slots=None)
-    assert (settings.batch_size, settings.lease_ttl_us, settings.slots) == (400, 5 * limits.SECOND_US, Settings().slots)
+    assert (settings.batch_size, settings.lease_ttl_us, settings.slots) == (400, 4 * limits.SECOND_US, Settings().slots)
 
 
 @pytest.mark.parametrize(("text", "wanted_us"), [("750ms", 750_000), ("1.5", 1_500_000), ("2", 2_000_000)])
@@ -36,6 +36,7 @@ def test_a_duration_is_text_or_a_number_of_seconds(text: str, wanted_us: int) ->
         ({"LUCIOLE_LEASE_TTL": "1h"}, "lease_ttl: 1h is outside 500ms to 5m"),
         ({"LUCIOLE_LEASE_TTL": "1s"}, "lease_renew_pause: at least two renewals"),
         ({"LUCIOLE_HEARTBEAT_PAUSE": "2s"}, "heartbeat_pause: at least two heartbeats"),
+        ({"LUCIOLE_LEASE_TTL": "5s"}, "session_ttl: three quarters of it must outlast lease_ttl + lease_margin"),
         ({"LUCIOLE_TLS_CERT": "cert.pem"}, "tls_key: a certificate and its key come together"),
     ],
 )

@@ -148,7 +148,7 @@ POSTGRES_LISTEN_CHECK_US: Final = 10 * SECOND_US
 POSTGRES_CONNECT_US: Final = 5 * SECOND_US
 #: The shortest time between two notifications of one process, and the longest list of shards that fits into one.
 POSTGRES_NOTIFY_US: Final = 5 * MS_US
-POSTGRES_NOTIFY_BYTES_MAX: Final = 7_900
+HINT_LENGTH_MAX: Final = 7_900
 #: Migrations wait so long for those of another process.
 POSTGRES_MIGRATE_US: Final = 10 * MINUTE_US
 #: Pauses before a transaction that lost a race, or a lost connection, is tried again: they double from the first.
@@ -221,8 +221,12 @@ PRUNE_PAGE_PAUSE_US: Final = 100 * MS_US
 PRUNE_WALK_PAUSE_US: Final = 10 * MINUTE_US
 
 #: Told nothing for so long, a node and an executor give their session up.
-SESSION_TTL_US: Final = 6 * SECOND_US
-SESSION_WATCHES: Final = 10
+SESSION_TTL_US: Final = 6_400 * MS_US
+SESSION_WATCHES: Final = 20
+#: Heartbeats in that time. What is left of it after one, at the least, has to outlast a take-over of a dead node's shards
+#: (its lease, and what its successor takes to hear what runs), or runs are ended that would have been kept; and all of it
+#: with the time to come back is what a silent host's runs wait for: under ten seconds.
+SESSION_BEATS: Final = 4
 #: A connection that has not introduced itself by then is closed.
 HELLO_WAIT_US: Final = 10 * SECOND_US
 #: An executor whose session broke has so long to come back before its attempts are taken back.

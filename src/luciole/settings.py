@@ -148,6 +148,13 @@ class Settings:
             )
         if self.heartbeat_pause_us * 2 > self.node_ttl_us:
             raise InvalidValue("heartbeat_pause: at least two heartbeats must fit into node_ttl; shorten it")
+        if self.session_ttl_us * (limits.SESSION_BEATS - 1) // limits.SESSION_BEATS < (
+            self.lease_ttl_us + self.lease_margin_us
+        ):
+            raise InvalidValue(
+                "session_ttl: three quarters of it must outlast lease_ttl + lease_margin, or executors end what they run "
+                "for a node that died before its successor can tell them to go on; lengthen it"
+            )
         if (self.tls_cert is None) != (self.tls_key is None):
             raise InvalidValue("tls_key: a certificate and its key come together; set tls_cert and tls_key")
 

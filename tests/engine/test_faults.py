@@ -261,6 +261,27 @@ async def test_a_killed_executors_runs_are_redelivered_within_ten_seconds() -> N
     assert at_us - died_us <= 10 * SECOND_US
 
 
+@pytest.mark.parametrize("phase", range(4))
+async def test_the_runs_of_a_host_that_falls_silent_are_redelivered_within_ten_seconds(phase: int) -> None:
+    """Goal: a host that is cut off says no goodbye; the default times to notice it and to wait for it fit together."""
+    cluster = SmallCluster()
+    node = await cluster.start()
+    silent = ScriptedExecutor(cluster.clock, E1, script=linger)
+    await silent.join(node)
+    await cluster.clock.advance(1 * SECOND_US)
+    await cluster.enqueue()
+    await cluster.clock.advance(2 * SECOND_US + phase * 500 * MS_US + 1)
+    silent.mute = True
+    silent_us = cluster.clock.now_us()
+    other = ScriptedExecutor(cluster.clock, E2)
+    await other.join(node)
+    await cluster.clock.advance(12 * SECOND_US)
+    await cluster.stop()
+    ((_, attempt, at_us),) = other.starts
+    assert attempt == 2
+    assert at_us - silent_us <= 10 * SECOND_US
+
+
 async def test_an_executor_that_falls_silent_loses_its_runs_after_its_session() -> None:
     cluster = SmallCluster()
     node = await cluster.start()

@@ -10,10 +10,11 @@ from luciole.executor.context import current
 from luciole.executor.executor import Executor, ExecutorSettings
 from luciole.executor.registry import HandlerRegistry
 from luciole.gateway.local import LocalConnection, local_pair
-from luciole.limits import PEER_KEPT_US, SECOND_US
+from luciole.limits import PEER_KEPT_US, SECOND_US, SESSION_BEATS
 from luciole.model.outbox import AttemptOutcome
+from luciole.settings import Settings
 from luciole.testing.clock import FakeClock
-from luciole.wire.messages import Beat, Demand, Drain, Grant, Refuse
+from luciole.wire.messages import Beat, BeatAnswer, Demand, Drain, Grant, Refuse
 from tests.executor.scripted import ScriptedNode, a_key, an_attempt, an_executor
 
 A, B, C = "a" * 16, "b" * 16, "c" * 16
@@ -166,6 +167,29 @@ async def test_a_run_of_a_lost_node_lives_on_when_another_keeps_it() -> None:
     assert (report.outcome, report.result) == (AttemptOutcome.SUCCEEDED, b'"done"')
 
 
+@pytest.mark.parametrize("phase", range(8))
+async def test_a_run_outlives_its_node_at_whatever_moment_between_two_heartbeats_that_dies(phase: int) -> None:
+    """Goal: the default times fit together: a successor is heard before the session of the dead node is over.
+
+    Method: the successor speaks when the dead node's lease has run out and it has had a second and a half for the rest.
+    """
+    clock = FakeClock()
+    gate = Gate()
+    defaults = Settings()
+    nodes = [ScriptedNode(clock, node_id, ttl_us=defaults.session_ttl_us) for node_id in (A, B)]
+    async with an_executor(gate.registry(), nodes, clock=clock, settings=SETTINGS):
+        await clock.advance(10 * SECOND_US + phase * defaults.session_ttl_us // SESSION_BEATS // 8)
+        await nodes[0].deliver(an_attempt("gate"))
+        await clock.settle()
+        nodes[0].reachable = False
+        assert nodes[0].connection is not None
+        await nodes[0].connection.close()
+        await clock.advance(defaults.lease_ttl_us + 3 * SECOND_US // 2)
+        await nodes[1].send(BeatAnswer(now_us=clock.now_us(), kept=((a_key(), 1),)))
+        await clock.advance(10 * defaults.session_ttl_us)
+        assert gate.cancelled == []
+
+
 async def test_a_run_goes_on_when_its_own_node_is_back_in_time() -> None:
     clock = FakeClock()
     gate = Gate()
@@ -230,12 +254,12 @@ async def test_the_lease_runs_from_the_heartbeat_that_was_answered_not_from_its_
     async with an_executor(Gate().registry(), [node], clock=clock, settings=SETTINGS) as executor:
         await clock.settle()
         node.answers_beats = False
-        await clock.advance(node.ttl_us // 3)
+        await clock.advance(node.ttl_us // SESSION_BEATS)
         (beat,) = node.beats
-        await clock.advance(node.ttl_us // 3)
+        await clock.advance(node.ttl_us // SESSION_BEATS)
         await node.answer(beat)  # So late that the answer says little.
         node.reachable = False
-        await clock.advance(node.ttl_us * 2 // 3 - 1)
+        await clock.advance(node.ttl_us * (SESSION_BEATS - 1) // SESSION_BEATS - 1)
         assert executor.gauges()["sessions"] == 1
         await clock.advance(1)
         assert executor.gauges()["sessions"] == 0

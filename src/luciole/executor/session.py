@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from luciole import limits
 from luciole.errors import LucioleError, ProtocolMismatch, Unavailable
@@ -33,9 +33,6 @@ from luciole.wire.messages import (
 )
 
 ResultT = TypeVar("ResultT")
-
-#: Heartbeats in one session lease.
-_BEATS: Final = 3
 
 
 class SessionOwner(Protocol):
@@ -251,7 +248,7 @@ class Session:
 
     async def _beat(self) -> None:
         while (left_us := self.lease_us - self._clock.monotonic_us()) > 0:
-            await self._clock.wait(self._beat_now, min(left_us, self.ttl_us // _BEATS))
+            await self._clock.wait(self._beat_now, min(left_us, self.ttl_us // limits.SESSION_BEATS))
             self._beat_now.clear()
             self._beat_due = True
             self._queued.set()

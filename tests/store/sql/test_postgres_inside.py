@@ -1,5 +1,6 @@
 """Enqueueing inside a user's own transaction, on each driver that `tx=` accepts."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -12,9 +13,10 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
 from luciole.errors import InvalidValue, Unsupported
+from luciole.limits import SECOND_US
 from luciole.model.execution import EnqueueRequest, ExecutionState
 from luciole.store.sql.postgres.inside import KINDS
-from luciole.testing.contract.steps import execution_of, job_id_of
+from luciole.testing.contract.steps import execution_of, heard, job_id_of
 from luciole.testing.factories import a_request
 from tests.store.postgres_harness import PostgresHarness
 
@@ -127,6 +129,36 @@ async def test_an_execution_comes_with_the_commit(harness: PostgresHarness, kind
     assert [view.payload for view in views] == [b"\x00%s{}:x", b"", b""]
     assert views[0].labels == (("zone", "eu"),)
     assert views[2].due_us == await due_of(harness, answers[2].key)
+
+
+@pytest.mark.parametrize(("kind", "transact"), TRANSACTS)
+async def test_who_waits_elsewhere_hears_of_the_commit_and_not_before(
+    harness: PostgresHarness, kind: str, transact: Transact
+) -> None:
+    """Goal: what is enqueued inside a user's transaction is found by a hint, as any other enqueue, not by the next poll."""
+    store, elsewhere = harness.clients
+    requests = await requests_of(harness)
+    enqueue = store.enqueue_sql(kind)
+    heard_early: list[bool] = []
+    await heard(harness, elsewhere.wait_hint(1))
+    while await heard(harness, elsewhere.wait_hint(SECOND_US)):
+        pass  # That it listens, and what the making of the ids has told.
+    waiting = asyncio.ensure_future(elsewhere.wait_hint(600 * SECOND_US))
+
+    async def told(answer: Awaitable[Any] | None) -> None:
+        if answer is not None:
+            await answer
+        await elsewhere.now_us()  # A round trip, in which a hint would come.
+        heard_early.append(waiting.done())
+
+    def body(connection: object) -> Any:  # noqa: ANN401 - awaitable for async kinds
+        answer = enqueue(connection, requests)
+        return told(answer) if hasattr(answer, "__await__") else None
+
+    await transact(harness.dsn, body, commits=True)
+    assert heard_early == [False] * (not kind.endswith("_sync"))
+    async with asyncio.timeout(30):
+        assert await waiting == {1, 2, 3}
 
 
 async def due_of(harness: PostgresHarness, key: tuple[int, ...]) -> int:

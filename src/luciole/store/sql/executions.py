@@ -15,6 +15,7 @@ from luciole.store.bounds import check_batch, check_limit, check_request, check_
 from luciole.store.reads import Page
 from luciole.store.sql.cancelling import cancel, entries_of
 from luciole.store.sql.dialect import Lane, Role
+from luciole.store.sql.hints import hint_text
 from luciole.store.sql.listing import labels_text
 from luciole.store.sql.overlap import Admission, Open, flags_under, open_of_row
 from luciole.store.sql.reads import states_of
@@ -43,7 +44,7 @@ class SqlExecutions(Role):
 
         def enqueue_inside(connection: Any, requests: Sequence[EnqueueRequest]) -> Any:  # noqa: ANN401 - same
             self._check(requests)
-            return run_inside(connection, enqueue, requests)
+            return run_inside(connection, _enqueue_and_tell, requests)
 
         return enqueue_inside
 
@@ -97,6 +98,15 @@ def enqueue(requests: Sequence[EnqueueRequest]) -> Script[tuple[Enqueued, ...]]:
         alone = len(turns) == 1 and all(request.key is None for request in requests)
         answers.update((yield from _enqueue_turn(turn, alone)))
     return tuple(answers[place] for place in range(len(requests)))
+
+
+def _enqueue_and_tell(requests: Sequence[EnqueueRequest]) -> Script[tuple[Enqueued, ...]]:
+    """Enqueue in a transaction of somebody else's, whose commit nobody here sees: the hint goes out with it."""
+    answers = yield from enqueue(requests)
+    shards = {answer.key.shard for answer in answers if answer.created}
+    if shards:
+        yield Query("tell_at_commit", {"shards": hint_text(shards)})
+    return answers
 
 
 def _enqueue_lone(request: EnqueueRequest) -> Script[Enqueued | None]:

@@ -1,7 +1,9 @@
 """Wake-ups inside one process: who writes tells, who polls waits."""
 
 import asyncio
+from collections.abc import Collection
 
+from luciole import limits
 from luciole.model.ids import Shard
 from luciole.runtime.clock import Clock
 
@@ -46,3 +48,9 @@ class Hints:
             return frozenset(heard) if event.is_set() else None
         finally:
             del self._waiting[event]
+
+
+def hint_text(shards: Collection[Shard]) -> str:
+    """Return the text by which a hint travels between processes; empty: anything may have changed."""
+    text = ",".join(map(str, sorted(shards)))
+    return text if len(text) <= limits.HINT_LENGTH_MAX else ""

@@ -86,3 +86,7 @@ DELETE FROM attempt WHERE (shard, schedule_id, fire_us, part) IN (SELECT shard, 
 -- name: delete_request_keys
 -- rows: namespace text, key text
 DELETE FROM request_key WHERE (namespace, key) IN (SELECT namespace, key FROM {rows});
+
+-- Tells other processes of new executions when the transaction that made them commits.
+-- name: tell_at_commit
+-- why: nothing to tell where they see the commit itself

@@ -79,7 +79,8 @@ def runner(kind: str, *, schema: str, statements: Mapping[str, Statement], table
         if query.name not in prepared:
             prepared[query.name] = Prepared(statements[query.name], now_us=qualify(now_us), tables=qualify)
         found = prepared[query.name]
-        return [(found.commands[index].text, values) for index, values in found.calls(query)]
+        binds = {"channel": schema, **query.binds}  # Where all processes of one schema meet; see `Listener`.
+        return [(found.commands[index].text, values) for index, values in found.calls(query._replace(binds=binds))]
 
     if kind in _ASYNC:
         execute_async = _ASYNC[kind]

@@ -14,7 +14,7 @@ from luciole.errors import LucioleError
 from luciole.model.ids import Shard
 from luciole.runtime.clock import Clock
 from luciole.runtime.extras import require
-from luciole.store.sql.hints import Hints
+from luciole.store.sql.hints import Hints, hint_text
 from luciole.store.sql.postgres.pauses import pause_us
 
 with require("postgres"):
@@ -87,7 +87,7 @@ class Listener:
             while self._outgoing is not None:
                 shards, self._outgoing = self._outgoing, None
                 raw = await self._connected()
-                await self._command(raw, f"NOTIFY {self._channel}, '{_payload(shards)}'")
+                await self._command(raw, f"NOTIFY {self._channel}, '{hint_text(shards)}'")
                 await self._clock.sleep(limits.POSTGRES_NOTIFY_US)
         except Exception as error:  # noqa: BLE001 - the driver knows more errors than it tells of; a hint may be lost
             self._outgoing = None
@@ -141,8 +141,3 @@ class Listener:
                 await raw.execute(command)
             finally:
                 watchdog.cancel()
-
-
-def _payload(shards: set[Shard]) -> str:
-    text = ",".join(map(str, sorted(shards)))
-    return text if len(text) <= limits.POSTGRES_NOTIFY_BYTES_MAX else ""  # Empty: anything may have changed.

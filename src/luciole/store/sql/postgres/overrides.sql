@@ -331,6 +331,10 @@ UNION ALL
 SELECT request_key.shard, request_key.schedule_id, request_key.fire_us, request_key.part, FALSE FROM {rows}
 JOIN request_key ON request_key.namespace = batch.namespace AND request_key.key = batch.request_key;
 
+-- name: tell_at_commit
+-- why: a notification is sent by the commit, and only by that
+SELECT pg_notify(:channel, :shards);
+
 -- name: unpark_entries
 -- rows: shard int, schedule_id bigint, fire_us bigint, part bigint
 -- why: one statement, so one clock
