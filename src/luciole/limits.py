@@ -223,9 +223,9 @@ PRUNE_WALK_PAUSE_US: Final = 10 * MINUTE_US
 #: Told nothing for so long, a node and an executor give their session up.
 SESSION_TTL_US: Final = 6_400 * MS_US
 SESSION_WATCHES: Final = 20
-#: Heartbeats in that time. What is left of it after one, at the least, has to outlast a take-over of a dead node's shards
-#: (its lease, and what its successor takes to hear what runs), or runs are ended that would have been kept; and all of it
-#: with the time to come back is what a silent host's runs wait for: under ten seconds.
+#: Heartbeats in that time. What is left of it after one, at the least, has to outlast a take-over of a dead node's
+#: shards (its lease, and what its successor takes to hear what runs), or runs are ended that would have been kept; and
+#: all of it with the time to come back is what a silent host's runs wait for: under ten seconds.
 SESSION_BEATS: Final = 4
 #: A connection that has not introduced itself by then is closed.
 HELLO_WAIT_US: Final = 10 * SECOND_US

@@ -152,8 +152,8 @@ class Settings:
             self.lease_ttl_us + self.lease_margin_us
         ):
             raise InvalidValue(
-                "session_ttl: three quarters of it must outlast lease_ttl + lease_margin, or executors end what they run "
-                "for a node that died before its successor can tell them to go on; lengthen it"
+                "session_ttl: three quarters of it must outlast lease_ttl + lease_margin, or executors end what they "
+                "run for a node that died before its successor can tell them to go on; lengthen it"
             )
         if (self.tls_cert is None) != (self.tls_key is None):
             raise InvalidValue("tls_key: a certificate and its key come together; set tls_cert and tls_key")

@@ -135,7 +135,7 @@ async def test_an_execution_comes_with_the_commit(harness: PostgresHarness, kind
 async def test_who_waits_elsewhere_hears_of_the_commit_and_not_before(
     harness: PostgresHarness, kind: str, transact: Transact
 ) -> None:
-    """Goal: what is enqueued inside a user's transaction is found by a hint, as any other enqueue, not by the next poll."""
+    """Goal: what is enqueued inside a user's transaction is found by a hint, like any other, not by the next poll."""
     store, elsewhere = harness.clients
     requests = await requests_of(harness)
     enqueue = store.enqueue_sql(kind)
