@@ -48,3 +48,9 @@ async def work(duration_ms: int) -> None:
     context = current()
     os.write(_ledger[0], f"{context.execution_id} {context.attempt}\n".encode("ascii"))
     await asyncio.sleep(duration_ms / 1_000)
+
+
+@app.job
+async def nothing(filler: str) -> None:
+    """Take some bytes and do nothing with them."""
+    del filler

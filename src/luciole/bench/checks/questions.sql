@@ -45,7 +45,7 @@ SELECT count(*) FROM execution e WHERE e.state < 10;
 
 -- One fire time of one schedule, two executions.
 -- name: doubles
--- of: burst enqueue chaos steady steady-overrun mixed backlog
+-- of: burst enqueue chaos steady steady-overrun mixed backlog submit
 -- expect: = 0
 SELECT count(*) FROM (
     SELECT e.schedule_id, e.fire_us FROM execution e WHERE e.part >= 0
@@ -118,7 +118,7 @@ SELECT count(*) FROM (
 SELECT count(*) FROM execution e JOIN schedule s ON s.schedule_id = e.schedule_id WHERE s.shard <> e.shard;
 
 -- name: lease_rows
--- of: burst enqueue register chaos steady steady-overrun mixed backlog
+-- of: burst enqueue register chaos steady steady-overrun mixed backlog submit
 -- expect: = :shards
 SELECT count(*) FROM lease;
 
@@ -130,18 +130,18 @@ SELECT sum(fence) FROM lease;
 
 -- Not of chaos: a node that can't say how its deliveries ended lets its leases run out.
 -- name: leases_left
--- of: burst enqueue register steady mixed backlog
+-- of: burst enqueue register steady mixed backlog submit
 -- expect: = 0
 SELECT count(*) FROM lease WHERE holder IS NOT NULL;
 
 -- name: nodes_left
--- of: burst enqueue register steady mixed backlog
+-- of: burst enqueue register steady mixed backlog submit
 -- expect: = 0
 SELECT count(*) FROM node;
 
 -- One by request is one execution, whole and by itself.
 -- name: executions_by_request
--- of: enqueue
+-- of: enqueue submit
 -- expect: = :jobs
 SELECT count(*) FROM execution e WHERE e.schedule_id = 0 AND e.part < 0;
 

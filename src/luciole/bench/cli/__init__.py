@@ -9,6 +9,8 @@ from luciole.bench.cli.capacity import capacity
 from luciole.bench.cli.chaos import chaos
 from luciole.bench.cli.compare import compare
 from luciole.bench.cli.doctor import doctor_command
+from luciole.bench.cli.drain import drain
+from luciole.bench.cli.enqueue import enqueue
 from luciole.bench.cli.export import export, repro
 from luciole.bench.cli.idle import idle
 from luciole.bench.cli.kept import baseline, calibrate, trend_command
@@ -21,6 +23,7 @@ from luciole.bench.cli.report import report_command
 from luciole.bench.cli.selftest import selftest
 from luciole.bench.cli.soak import soak
 from luciole.bench.cli.steady import steady
+from luciole.bench.cli.store import store
 from luciole.bench.profiles import PROFILES
 
 __all__ = ["bench"]
@@ -53,6 +56,8 @@ for command in (
     backlog,
     burst,
     chaos,
+    drain,
+    enqueue,
     idle,
     micro,
     mixed,
@@ -60,6 +65,7 @@ for command in (
     register,
     soak,
     steady,
+    store,
 ):
     run.add_command(command)
 for command in (

@@ -4,6 +4,8 @@ from luciole.bench.profiles.backlog import BACKLOG
 from luciole.bench.profiles.burst import BURST
 from luciole.bench.profiles.capacity import CAPACITY_STEADY
 from luciole.bench.profiles.chaos import CHAOS
+from luciole.bench.profiles.drain import DRAIN
+from luciole.bench.profiles.enqueue import ENQUEUE
 from luciole.bench.profiles.idle import IDLE
 from luciole.bench.profiles.micro import MICRO
 from luciole.bench.profiles.mixed import MIXED
@@ -14,11 +16,29 @@ from luciole.bench.profiles.register import REGISTER
 from luciole.bench.profiles.soak import SOAK
 from luciole.bench.profiles.sql_ceiling import SQL_CEILING
 from luciole.bench.profiles.steady import STEADY
+from luciole.bench.profiles.store import STORE
 from luciole.bench.verdict import Usage
 
 __all__ = ["PROFILES", "SIZES", "Profile", "Size", "find_profile"]
 
-_ALL = (BURST, REGISTER, PICKUP, IDLE, STEADY, CAPACITY_STEADY, MIXED, BACKLOG, SOAK, CHAOS, MICRO, PROBE, SQL_CEILING)
+_ALL = (
+    BURST,
+    REGISTER,
+    ENQUEUE,
+    PICKUP,
+    DRAIN,
+    STORE,
+    IDLE,
+    STEADY,
+    CAPACITY_STEADY,
+    MIXED,
+    BACKLOG,
+    SOAK,
+    CHAOS,
+    MICRO,
+    PROBE,
+    SQL_CEILING,
+)
 
 PROFILES: dict[str, Profile] = {profile.name: profile for profile in _ALL}
 

@@ -1,0 +1,33 @@
+"""`bench run drain`."""
+
+from typing import Any
+
+import click
+import msgspec
+
+from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, refuse_dsn, run_of, shared
+from luciole.bench.drain.measure import DrainMeasure, DrainSpec
+from luciole.bench.profiles.drain import DRAIN
+from luciole.bench.run import perform
+from luciole.bench.verdict import BenchError
+from luciole.runtime.clock import SystemClock
+
+
+@click.command(help=DRAIN.question)
+@shared
+@click.option("--jobs", type=click.IntRange(1, 1_000_000), help="Executions that become due at once.")
+@click.option("--slots", type=click.IntRange(1, 100_000), help="Slots of the executor.")
+@click.option("--payload", "payload_bytes", type=click.IntRange(0, 1_000_000), help="Bytes of each argument.")
+def drain(**options: Any) -> int:  # noqa: ANN401 - the options above
+    """Run the drain profile; return the exit code."""
+    chosen = chosen_of(DRAIN, options)
+    try:
+        backend = backend_of(options)
+        refuse_dsn(options)
+    except BenchError as error:
+        return end(error.verdict, str(error))
+    clock = SystemClock()
+    spec = DrainSpec(jobs=chosen["jobs"], slots=chosen["slots"], payload_bytes=chosen["payload_bytes"])
+    measure = DrainMeasure(spec, backend, repeats=chosen["repeats"], clock=clock, progress=progress)
+    requested = {**msgspec.to_builtins(spec), "size": options["size"], **chosen, "backend": options["backend"]}
+    return finish(perform(run_of(DRAIN, backend, requested, options), measure, clock=clock), options["out"])

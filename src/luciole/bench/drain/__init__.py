@@ -1,0 +1,1 @@
+"""Drain: how fast one executor process works off one-off executions that are due at one instant."""

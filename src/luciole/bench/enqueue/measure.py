@@ -1,0 +1,119 @@
+"""The enqueue profile as a run."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from luciole import limits
+from luciole.bench.backends import Backend, Place
+from luciole.bench.check import ask, check, judge
+from luciole.bench.processes import Message, Process
+from luciole.bench.result import Percentiles, Phase, Repeat, Result
+from luciole.bench.run import fresh_place
+from luciole.bench.stores import open_fresh
+from luciole.bench.work import quiesce
+from luciole.runtime.clock import Clock
+
+#: A generator that is later than this at its 99th percentile measured itself.
+_LATE_MAX_US = 20 * limits.MS_US
+
+
+class EnqueueSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """The parameters, as requested."""
+
+    singles: int  #: one by one, of each kind
+    bulk: int  #: in one call
+    rate: int  #: a second, in the open loop
+    duration_s: int  #: of the open loop
+    payload_bytes: int = 0
+    seed: int = 1
+    shards: int = 32
+
+
+class EnqueueMeasure:
+    """One process enqueues into a fresh store; no node is there, so nothing else happens."""
+
+    def __init__(
+        self, spec: EnqueueSpec, backend: Backend, *, repeats: int, clock: Clock, progress: Callable[[str], None]
+    ) -> None:
+        self._spec = spec
+        self._backend = backend
+        self._repeats = repeats
+        self._clock = clock
+        self._progress = progress
+
+    async def __call__(self, result: Result) -> None:
+        """Fill in repeats."""
+        for index in range(self._repeats):
+            async with fresh_place(self._backend) as place:
+                repeat = await self._repeat(index, place)
+            result.repeats.append(repeat)
+            figures = repeat.figures
+            self._progress(
+                f"repeat {index + 1}/{self._repeats}: one by one {figures['single_share']:.2f} of a bare insert "
+                f"({figures['single_transaction_share']:.2f} of a bare transaction), keyed "
+                f"{figures['keyed_share']:.2f}; bulk {figures['bulk_rate']:,.0f}/s"
+            )
+
+    async def _repeat(self, index: int, place: Place) -> Repeat:
+        spec = self._spec
+        store = await open_fresh(place, shards=spec.shards)
+        await store.close()
+        repeat = Repeat(index=index, actual={"processes": 1, "seed": spec.seed + index})
+        driver = await Process.start("luciole.bench.enqueue.driver", {"LUCIOLE_DSN": place.dsn})
+        self._begun_us = self._clock.monotonic_us()
+        try:
+            alone = await self._phase(
+                repeat,
+                driver,
+                "alone",
+                dsn=place.dsn,
+                schema=place.schema,
+                count=spec.singles,
+                payload_bytes=spec.payload_bytes,
+            )
+            await quiesce(place)
+            bulk = await self._phase(repeat, driver, "bulk", count=spec.bulk, payload_bytes=spec.payload_bytes)
+            await quiesce(place)
+            told = await self._phase(
+                repeat,
+                driver,
+                "open_loop",
+                rate=spec.rate,
+                duration_s=spec.duration_s,
+                seed=spec.seed + index,
+                payload_bytes=spec.payload_bytes,
+            )
+            await driver.ask("close")
+        finally:
+            await driver.stop()
+        rates: dict[str, float] = alone["rates"]
+        repeat.figures |= {f"{name}_rate": rate for name, rate in rates.items()} | {
+            "single_share": rates["single"] / rates["bare_insert"],
+            "keyed_share": rates["keyed"] / rates["bare_insert"],
+            "single_transaction_share": rates["single"] / rates["bare_transaction"],
+            "bulk_rate": bulk["rate"],
+        }
+        repeat.distributions["request_time"] = msgspec.convert(told["taken"], Percentiles)
+        repeat.distributions["generator_lag"] = late = msgspec.convert(told["late"], Percentiles)
+        if late.p99 > _LATE_MAX_US:
+            repeat.invalid.append(f"the generator was late by {late.p99:,} us at the 99th percentile")
+        jobs = alone["enqueued"] + spec.bulk + told["enqueued"]
+        entries = (await ask(place, ("open_entries",), {}))["open_entries"]
+        repeat.checks += [
+            judge("entries_of_all", "store", "= :jobs", entries, {"jobs": jobs}),
+            *await check(place, "submit", {"jobs": jobs, "shards": spec.shards}),
+        ]
+        return repeat
+
+    async def _phase(self, repeat: Repeat, driver: Process, verb: str, **orders: int | str | None) -> Message:
+        begun_us = self._clock.monotonic_us()
+        told = await driver.ask(verb, **orders)
+        repeat.phases.append(
+            Phase(
+                name=verb,
+                begun_s=(begun_us - self._begun_us) / limits.SECOND_US,
+                duration_s=(self._clock.monotonic_us() - begun_us) / limits.SECOND_US,
+            )
+        )
+        return told

@@ -1,0 +1,80 @@
+"""The profiles of one-off executions: small runs, checked, with bare loops of the same run beside them."""
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from luciole.bench.backends import Place, SqliteBackend, sqlite_path
+from luciole.bench.bare import BARE, PULL_BATCH, Bare
+from luciole.bench.check import ask
+from luciole.bench.profiles import find_profile
+from luciole.bench.profiles.store import CALLERS, PAYLOADS
+from luciole.bench.result import read_result
+from luciole.bench.run import fresh_place
+from luciole.bench.storage.worker import label
+from luciole.bench.stores import open_fresh
+from luciole.runtime.clock import SystemClock
+from tests.bench.test_cli import call
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Place]:
+    with SqliteBackend(tmp_path) as backend:
+        async with fresh_place(backend) as found:
+            await (await open_fresh(found, shards=32)).close()
+            yield found
+
+
+async def test_the_bare_loops_keep_every_row_and_touch_no_table_of_the_product(place: Place) -> None:
+    bare = await Bare.open(place, SystemClock())
+    inserted = await bare.insert_rate(10, b"x")
+    begun = await bare.insert_rate(10, b"x", begun=True)
+    pulled = await bare.pull_rate(PULL_BATCH + 1, b"x")
+    assert min(inserted, begun, pulled) > 0
+    assert not await bare.any_entry()
+    await bare.close()
+    with closing(sqlite3.connect(sqlite_path(place.dsn))) as connection:
+        rows = connection.execute("SELECT state, count(*) FROM bench_bare GROUP BY state ORDER BY state").fetchall()
+    assert rows == [(2, PULL_BATCH + 1), (9, 20)]
+    assert await ask(place, ("open_entries",), {}) == {"open_entries": 0}
+
+
+def test_every_backend_of_the_profiles_has_its_bare_loops() -> None:
+    backends = {name for profile in ("enqueue", "drain", "store") for name in find_profile(profile).backends}
+    assert backends == set(BARE)
+
+
+def test_the_store_profile_has_metrics_for_each_payload_and_number_of_callers() -> None:
+    names = {spec.name for spec in find_profile("store").metrics}
+    expected = {f"enqueue_{label(size)}_by_{callers}_rate" for size in PAYLOADS for callers in CALLERS}
+    assert expected <= names
+    assert {f"{verb}_{label(size)}_concurrency" for verb in ("settle", "load") for size in PAYLOADS} <= names
+
+
+@pytest.mark.slow
+def test_enqueues_of_each_kind_are_counted_and_checked(tmp_path: Path) -> None:
+    code, lines = call("run", "enqueue", "--size", "smoke", "--singles", "50", "--bulk", "100", "--out", str(tmp_path))
+    assert (code, lines[-1]) == (0, "bench: OK 6 checks passed in 1 repeats")
+    (repeat,) = read_result(tmp_path).repeats
+    assert {"single_share", "keyed_share", "single_transaction_share", "bulk_rate"} <= repeat.figures.keys()
+    assert repeat.distributions["request_time"].count == repeat.checks[0].found - 2 * (50 + 20) - 100
+
+
+@pytest.mark.slow
+def test_a_drain_ends_with_every_execution_settled_once(tmp_path: Path) -> None:
+    code, lines = call("run", "drain", "--size", "smoke", "--jobs", "200", "--out", str(tmp_path))
+    assert (code, lines[-1]) == (0, "bench: OK 12 checks passed in 1 repeats")
+    assert read_result(tmp_path).repeats[0].figures["pull_share"] > 0
+
+
+@pytest.mark.slow
+def test_the_verbs_of_a_store_are_measured_and_leave_nothing_open(tmp_path: Path) -> None:
+    code, lines = call("run", "store", "--size", "smoke", "--out", str(tmp_path))
+    assert (code, lines[-1]) == (0, "bench: OK 12 checks passed in 1 repeats")
+    figures = read_result(tmp_path).repeats[0].figures
+    measured = {spec.name for spec in find_profile("store").metrics if not spec.name.endswith("_time")}
+    assert measured <= figures.keys()
+    assert figures["load_16k_concurrency"] > 1
