@@ -22,8 +22,8 @@ def capacity() -> None:
 @capacity.command("steady", help=CAPACITY_STEADY.question)
 @shared
 @load_options
-@click.option("--start", type=click.IntRange(1, 2_000_000), help="Schedules of the first step.")
-@click.option("--most", type=click.IntRange(1, 2_000_000), help="Never more.")
+@click.option("--start", type=click.IntRange(1, 5_000_000), help="Schedules of the first step.")
+@click.option("--most", type=click.IntRange(1, 5_000_000), help="Never more.")
 @click.option("--precision", type=click.FloatRange(0.01, 1), help="How close the bounds come, as a share.")
 @click.option("--duration-s", type=click.IntRange(1, 3_600), help="Of a step.")
 @click.option("--confirm-s", type=click.IntRange(1, 3_600), help="Of a step that confirms.")

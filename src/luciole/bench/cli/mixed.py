@@ -16,7 +16,7 @@ from luciole.runtime.clock import SystemClock
 
 @click.command(help=MIXED.question)
 @shared
-@click.option("--schedules", type=click.IntRange(1, 2_000_000), help="How many.")
+@click.option("--schedules", type=click.IntRange(1, 5_000_000), help="How many.")
 @load_options
 @click.option("--duration-s", type=click.IntRange(1, 86_400), help="Whole periods, or less than one.")
 @click.option("--request-rate", type=click.IntRange(1, 10_000), help="Requests a second beside them.")

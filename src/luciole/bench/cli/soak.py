@@ -16,7 +16,7 @@ from luciole.runtime.clock import SystemClock
 
 @click.command(help=SOAK.question)
 @shared
-@click.option("--schedules", type=click.IntRange(1, 2_000_000), help="How many: 60 % of what `capacity steady` found.")
+@click.option("--schedules", type=click.IntRange(1, 5_000_000), help="How many: 60 % of what `capacity steady` found.")
 @load_options
 @click.option("--duration-s", type=click.IntRange(1, 604_800), help="Whole periods.")
 def soak(**options: Any) -> int:  # noqa: ANN401 - the options above

@@ -44,7 +44,7 @@ def load_options(command: Any) -> Any:  # noqa: ANN401 - a decorator of a click 
 
 @click.command(help=STEADY.question)
 @shared
-@click.option("--schedules", type=click.IntRange(1, 2_000_000), help="How many.")
+@click.option("--schedules", type=click.IntRange(1, 5_000_000), help="How many.")
 @load_options
 @click.option(
     "--phase",

@@ -15,8 +15,8 @@ CAPACITY_STEADY = Profile(
     phases=("search", "confirm"),
     parameters={
         "full": {
-            "start": 50_000,
-            "most": 1_000_000,
+            "start": 200_000,
+            "most": 2_000_000,
             "precision": 0.05,
             "period_s": 60,
             "duration_s": 15,

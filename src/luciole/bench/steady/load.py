@@ -20,7 +20,7 @@ PREFIX = "steady-"
 STILL_PREFIX = "still-"
 
 #: Declarations in memory at once; each chunk has an owner of its own, whose other schedules are read first.
-_CHUNK = 10_000
+_CHUNK = 50_000
 
 #: Schedules whose registration says how long all of them take.
 _PROBE = 2_000
