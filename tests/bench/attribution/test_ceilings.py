@@ -33,6 +33,13 @@ def test_a_full_resource_with_two_kinds_of_signs_is_the_limit_and_the_next_one_s
     )
 
 
+def test_of_ceilings_that_are_alike_the_one_with_more_kinds_of_signs_is_named() -> None:
+    told = found(of("the cores", 1_980_000, servers=2), of("the log", 960_000, STAGE, QUEUE))
+    assert (told.verdict, told.now, told.next, told.gain) == ("bottleneck", "the log", "the cores", 1.0)
+    told = found(of("the cores", 1_980_000, servers=2), of("the log", 900_000, STAGE, QUEUE))
+    assert (told.verdict, told.sentence[:33]) == ("unproven", "Probably limited by the cores (99")
+
+
 def test_one_sign_is_no_proof() -> None:
     told = found(of("the log", 950_000))
     assert told.verdict == "unproven"

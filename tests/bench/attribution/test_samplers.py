@@ -65,7 +65,9 @@ def test_what_a_part_used_is_the_difference_around_the_window() -> None:
     sampler = PartsSampler({"it": os.getpid()})
     sampler.looks = [(at, {"it": Used(at * 10, at, 500 - at)}) for at in (0, 100, 200, 300)]
     assert sampler.used(110, 190) == {"it": Used(1_000, 100, 400)}
-    assert sampler.series(0)[0].values == [10.0, 10.0, 10.0]
+    cpu, memory = sampler.series(0)
+    assert cpu.values == [10.0, 10.0, 10.0]
+    assert (memory.unit, len(memory.values)) == ("MiB", 4)
 
 
 async def test_the_cpu_of_this_process_is_seen() -> None:

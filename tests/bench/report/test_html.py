@@ -97,7 +97,7 @@ def test_all_that_a_result_holds_is_on_its_page() -> None:
 
 def test_several_results_stand_side_by_side_with_the_gain_and_its_reasons() -> None:
     text = page([full("single", 5_000), full("batch", 50_000)])
-    assert "drain rate: 50,000 jobs/s with path batch, 5,000 with path single: 10 times as much." in text
+    assert "Drain rate: 50,000 jobs/s with path batch, 5,000 with path single: 10 times as much." in text
     assert "0.01 became 0.001 commits/job" in text
 
 

@@ -8,6 +8,9 @@ from luciole.limits import SECOND_US
 #: Under this share of the lowest ceiling nothing is full.
 FULL_SHARE = 0.7
 
+#: Ceilings this near to the lowest are as low: then the one with the most kinds of signs is named.
+ALIKE = 1.05
+
 #: A resource that is in use for so much of a window is full by its own gauge.
 USED_FULL = 0.8
 
@@ -101,7 +104,11 @@ def attribute(
 
 
 def _judge(found: Attribution, limiting: Sequence[Resource], *, offered: bool) -> None:
-    lowest, following = limiting[0], limiting[1] if len(limiting) > 1 else None
+    lowest = max(
+        (one for one in limiting if one.ceiling_rate <= limiting[0].ceiling_rate * ALIKE),
+        key=lambda one: len({sign.kind for sign in one.signs}),
+    )
+    following = next((one for one in limiting if one is not lowest), None)
     share = found.rate / lowest.ceiling_rate
     if share < FULL_SHARE and offered:
         found.verdict, found.next = "headroom", lowest.name
@@ -121,7 +128,7 @@ def _judge(found: Attribution, limiting: Sequence[Resource], *, offered: bool) -
     found.now = lowest.name
     if following:
         found.next = following.name
-        found.gain = round(following.ceiling_rate / lowest.ceiling_rate, 2)
+        found.gain = round(max(1.0, following.ceiling_rate / lowest.ceiling_rate), 2)
     kinds = {sign.kind for sign in lowest.signs}
     signs = "; ".join(sign.text for sign in lowest.signs) or "none"
     if len(kinds) < SIGNS_MIN:
@@ -140,7 +147,7 @@ def _following(lowest: Resource, following: Resource | None) -> str:
         return "No other limit was observed."
     return (
         f"Limit next: {following.name}, full at {following.ceiling_rate:,.0f} jobs/s; "
-        f"up to there is a gain of {following.ceiling_rate / lowest.ceiling_rate:.1f} x."
+        f"up to there is a gain of {max(1.0, following.ceiling_rate / lowest.ceiling_rate):.1f} x."
     )
 
 

@@ -91,7 +91,7 @@ class PartsSampler(Sampler):
         }
 
     def series(self, zero_us: int) -> list[Series]:
-        """Return the CPU of each part over time, in cores."""
+        """Return CPU in cores and memory of each part over time."""
         found = []
         for name in self._roots:
             at_s, values = [], []
@@ -100,7 +100,15 @@ class PartsSampler(Sampler):
                     at_s.append(round((to_us - zero_us) / SECOND_US, 3))
                     values.append(max(0.0, round((latter[name].cpu_us - former[name].cpu_us) / (to_us - from_us), 3)))
             found.append(Series(name=f"CPU of {name}", unit="cores", at_s=at_s, values=values))
-        return found
+        return found + [
+            Series(
+                name=f"memory of {name}",
+                unit="MiB",
+                at_s=[round((at_us - zero_us) / SECOND_US, 3) for at_us, _ in self.looks],
+                values=[round(parts[name].rss_bytes / 1_048_576, 1) for _, parts in self.looks],
+            )
+            for name in self._roots
+        ]
 
 
 class Sampling:

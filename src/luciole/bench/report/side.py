@@ -42,8 +42,8 @@ def _gain(first: Named, last: Named) -> str:
         if before and before.median and metric.direction == "higher":
             ratio = metric.median / before.median
             return (
-                f"{metric.name.replace('_', ' ')}: {number(metric.median)} {metric.unit} with {last.name}, "
-                f"{number(before.median)} with {first.name}: {_times(ratio)}."
+                f"{metric.name.replace('_', ' ').capitalize()}: {number(metric.median)} {metric.unit} with "
+                f"{last.name}, {number(before.median)} with {first.name}: {_times(ratio)}."
             )
     return "They share no figure of which more is better."
 
