@@ -118,6 +118,20 @@ def test_a_node_that_is_stopped_for_three_leases_sends_no_stale_write(
 
 @pytest.mark.slow
 @pytest.mark.postgres
+def test_the_load_is_back_ten_seconds_after_every_connection_was_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "lock_path", lambda: tmp_path / "lock")
+    others = ("--node-kills", "0", "--executor-kills", "0", "--freezes", "0", "--rate", "64")
+    code, lines = call("run", "chaos", "--backend", "postgres", "--out", str(tmp_path), "--disconnects", "1", *others)
+    assert code == 0, json.dumps(lines)
+    found = read_result(tmp_path).repeats[0]
+    assert "percent_of_the_rate_after_a_disconnect" in {one.name for one in found.checks}
+    assert found.figures["back_percent"] >= 98
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_node_and_an_executor_are_killed_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # I1, I2, I4, I5, I6: the store and the handlers' ledger agree on every fire time after the kills.
     monkeypatch.setattr(lock, "lock_path", lambda: tmp_path / "lock")

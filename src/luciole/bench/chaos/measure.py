@@ -40,6 +40,12 @@ _UNDER_WAY_US = 100 * limits.MS_US
 #: The lease's time to live, at its default; a node is frozen for three of them.
 _LEASE_TTL_S = 3
 
+#: When the load has to be back after all connections were cut, and how long it is counted for, at the least.
+_BACK_US = 10 * limits.SECOND_US
+_COUNTED_US = 4 * limits.SECOND_US
+#: What an execution takes at most to be created after its fire time, at the end of the count.
+_LATE_US = 2 * limits.SECOND_US
+
 
 class ChaosSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The parameters, as requested."""
@@ -50,6 +56,7 @@ class ChaosSpec(msgspec.Struct, frozen=True, kw_only=True):
     node_kills: int
     executor_kills: int
     freezes: int  #: with the node's own deadline check, and as many without
+    disconnects: int = 0  #: of all clients at once, by the server
     slots: int = 400
     shards: int = 32
 
@@ -93,6 +100,7 @@ class ChaosRepeat:
         self._executors: list[ClusterProcess] = []
         self._stale = {"checked": 0, "unchecked": 0}
         self._lost = 0
+        self._back_percent = 100
         self._phases: list[Phase] = []
 
     async def run(self, index: int) -> Repeat:
@@ -108,6 +116,7 @@ class ChaosRepeat:
                 await self._phase("node_kills", self._kill_nodes)
                 await self._phase("executor_kills", self._kill_executors)
                 await self._phase("freezes", self._freeze)
+                await self._phase("disconnects", self._disconnect)
                 await self._phase("end", lambda: self._end(store))
             executions = await self._watch.executions()
         finally:
@@ -122,6 +131,9 @@ class ChaosRepeat:
             checks.append(judge("stale_writes_refused_without_a_deadline", "report", "> 0", found, {}))
             sent = self._stale["checked"]
             checks.append(judge("stale_writes_sent_with_a_deadline", "report", "= 0", sent, {}))
+        if self._spec.disconnects:
+            found = self._back_percent
+            checks.append(judge("percent_of_the_rate_after_a_disconnect", "report", "> 97", found, {}))
         if self._spec.executor_kills:
             checks.append(judge("attempts_lost_with_executors", "report", "> 0", self._lost, {}))
         return Repeat(
@@ -132,6 +144,7 @@ class ChaosRepeat:
                 "attempts_lost": self._lost,
                 "stale_writes_with_deadline": self._stale["checked"],
                 "stale_writes_refused": self._stale["unchecked"],
+                "back_percent": self._back_percent,
                 "recovery_max_us": self._recovery.percentiles().max,
                 "redelivery_max_us": self._redelivery.percentiles().max,
             },
@@ -305,6 +318,22 @@ class ChaosRepeat:
         await self._balanced()  # It is back at work, and what it counted is published.
         counters = json.loads(await self._watch.telemetry(node_id)).get("counters", {})
         return int(counters.get("plans_refused_stale", 0))
+
+    async def _disconnect(self) -> None:
+        """End every connection of every client, and count what fires once they had time to come back."""
+        for number in range(self._spec.disconnects):
+            at_us = await self._watch.now_us() + _BACK_US
+            ended = await self._watch.end_connections()
+            period_us = self._spec.period_s * limits.SECOND_US
+            periods = -(-_COUNTED_US // period_us)
+            await self._clock.sleep(_BACK_US + periods * period_us + _LATE_US)
+            fired = await self._watch.fired_between(at_us, at_us + periods * period_us)
+            percent = 100 * fired // (self._spec.rate * self._spec.period_s * periods)
+            self._back_percent = min(self._back_percent, percent)
+            self._progress(
+                f"disconnect {number + 1}/{self._spec.disconnects}: {ended} connections ended, {percent} % of the rate "
+                f"from {_BACK_US // limits.SECOND_US} s on"
+            )
 
     async def _end(self, store: Store) -> None:
         """Pause all schedules, and wait until nothing is open."""

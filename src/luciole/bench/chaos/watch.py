@@ -58,6 +58,23 @@ class Watch:
         )
         return {row["shard"]: row["first"] for row in rows}
 
+    async def fired_between(self, from_us: Instant, to_us: Instant) -> int:
+        """Return how many executions have their fire time from one instant to before another."""
+        return int(
+            await self._connection.fetchval(
+                "SELECT count(*) FROM execution WHERE fire_us >= $1 AND fire_us < $2", from_us, to_us
+            )
+        )
+
+    async def end_connections(self) -> int:
+        """End all connections to the database but this one, as a restart of the server does; return how many."""
+        return int(
+            await self._connection.fetchval(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        )
+
     async def open_since(self, at_us: Instant) -> int:
         """Return how many executions of fire times before an instant are still open; a lost one is due anew."""
         return int(await self._connection.fetchval("SELECT count(*) FROM entry WHERE fire_us <= $1", at_us))

@@ -19,6 +19,7 @@ from luciole.runtime.clock import SystemClock
 @click.option("--node-kills", type=click.IntRange(min=0), help="SIGKILLs of nodes.")
 @click.option("--executor-kills", type=click.IntRange(min=0), help="SIGKILLs of executors.")
 @click.option("--freezes", type=click.IntRange(min=0), help="SIGSTOPs of nodes for three leases, of each kind.")
+@click.option("--disconnects", type=click.IntRange(min=0), help="Ends of all connections at once.")
 def chaos(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the chaos profile; return the exit code."""
     chosen = chosen_of(CHAOS, options)

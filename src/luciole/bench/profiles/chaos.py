@@ -11,11 +11,11 @@ CHAOS = Profile(
         "creates elsewhere, `redelivery` to the start of the last attempt that replaces a lost one."
     ),
     backends=("postgres",),
-    phases=("node_kills", "executor_kills", "freezes", "end", "check"),
+    phases=("node_kills", "executor_kills", "freezes", "disconnects", "end", "check"),
     parameters={
-        "full": {"rate": 500, "node_kills": 20, "executor_kills": 5, "freezes": 2, "repeats": 1},
-        "ci": {"rate": 200, "node_kills": 4, "executor_kills": 2, "freezes": 1, "repeats": 1},
-        "smoke": {"rate": 100, "node_kills": 1, "executor_kills": 1, "freezes": 0, "repeats": 1},
+        "full": {"rate": 500, "node_kills": 20, "executor_kills": 5, "freezes": 2, "disconnects": 3, "repeats": 1},
+        "ci": {"rate": 200, "node_kills": 4, "executor_kills": 2, "freezes": 1, "disconnects": 1, "repeats": 1},
+        "smoke": {"rate": 100, "node_kills": 1, "executor_kills": 1, "freezes": 0, "disconnects": 0, "repeats": 1},
     },
     metrics=(
         MetricSpec(
@@ -31,6 +31,12 @@ CHAOS = Profile(
             unit="shards",
             direction="zero",
             text="sent by frozen nodes that check their own deadline, and refused by the fence",
+        ),
+        MetricSpec(
+            name="back_percent",
+            unit="%",
+            direction="higher",
+            text="the least share of the rate from 10 s after all connections were ended on",
         ),
         MetricSpec(
             name="stale_writes_refused",
