@@ -8,7 +8,7 @@ from importlib import import_module
 
 import click
 
-from luciole.errors import LucioleError
+from luciole.errors import InvalidValue, LucioleError
 
 #: Command -> where it is, and what the overview says of it (so that `luciole --help` imports none of them).
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -79,6 +79,17 @@ def cli() -> None:
     """
 
 
+def _refuse_bytes(arguments: Sequence[str]) -> None:
+    """Refuse arguments that are no text: no store can look for them."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise InvalidValue(
+                f"{argument[:80]!a}: this argument is no UTF-8 text; write it in the encoding of the terminal"
+            ) from None
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; return its exit code.
 
@@ -87,6 +98,7 @@ def run(arguments: Sequence[str]) -> int:
     """
     color = False if os.environ.get("NO_COLOR") else None
     try:
+        _refuse_bytes(arguments)
         result = cli.main(args=list(arguments), prog_name="luciole", standalone_mode=False, color=color)
     except click.UsageError as problem:
         where = problem.ctx.command_path if problem.ctx is not None else "luciole"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from luciole import limits
 from luciole.errors import InvalidValue
 from luciole.model.instant import Instant
 
@@ -17,7 +18,8 @@ Shard: TypeAlias = int
 NO_SCHEDULE: ScheduleId = 0
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-_FIELDS = 4
+#: What a store keeps of an id has 64 bits.
+_NUMBER_MAX = 2**63 - 1
 
 
 class ExecutionKey(NamedTuple):
@@ -46,12 +48,14 @@ def parse_execution_key(text: str) -> ExecutionKey:
     """
     fields = text.strip().lower().split("-")
     try:
-        shard, schedule_id, fire_us, part = (int(field.replace("_", "-"), 36) for field in fields)
-    except ValueError:
+        key = ExecutionKey(*(int(field.replace("_", "-"), 36) for field in fields))
+    except (TypeError, ValueError):
+        key = None
+    if key is None or not (0 <= key.shard < limits.SHARDS_MAX and all(abs(number) <= _NUMBER_MAX for number in key)):
         raise InvalidValue(
             f"execution id: {text[:80]!r} is not one; it looks like '7-2s-iq3k9x2-0' (see `luciole executions list`)"
-        ) from None
-    return ExecutionKey(shard, schedule_id, fire_us, part)
+        )
+    return key
 
 
 def _base36(number: int) -> str:
