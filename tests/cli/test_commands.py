@@ -1,6 +1,8 @@
 """The commands, as people and programs use them."""
 
+import io
 import json
+import sys
 from collections.abc import Callable
 from itertools import count
 from typing import TypeAlias
@@ -84,7 +86,7 @@ def test_schedules_are_listed_for_people_and_programs(luciole: Luciole) -> None:
     assert "and more" in luciole("schedules", "list", "--limit", "1")
 
 
-def test_a_schedule_is_paused_resumed_edited_and_deleted(luciole: Luciole) -> None:
+def test_a_schedule_is_paused_resumed_edited_and_deleted(luciole: Luciole, monkeypatch: pytest.MonkeyPatch) -> None:
     assert luciole("schedules", "pause", "often", "nightly", "--reason", "too loud").splitlines() == [
         "often: paused",
         "nightly: paused",
@@ -96,6 +98,9 @@ def test_a_schedule_is_paused_resumed_edited_and_deleted(luciole: Luciole) -> No
     edited = json.loads(luciole("schedules", "show", "often", "--json"))
     assert edited["trigger"]["interval_us"] == 3_600_000_000
     assert (edited["policy"]["overlap"], edited["policy"]["misfire"]) == ("forbid", "skip")
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", io.StringIO())  # Nobody answers.
+        assert "pass --yes" in luciole("schedules", "delete", "often", code=2)
     luciole("schedules", "delete", "often", "--yes")
     assert "there is none" in luciole("schedules", "show", "often", code=2)
 

@@ -110,8 +110,8 @@ def run(arguments: Sequence[str]) -> int:
     except click.ClickException as problem:
         _complain(problem.format_message(), color=color)
         return problem.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        return 130
+    except (click.Abort, KeyboardInterrupt) as problem:
+        return _interrupted(problem, color=color)
     except LucioleError as problem:
         _complain(hide_passwords(str(problem)), color=color)
         return problem.exit_code
@@ -125,6 +125,14 @@ def run(arguments: Sequence[str]) -> int:
 def hide_passwords(text: str) -> str:
     """Return a text without the passwords of the addresses in it."""
     return _PASSWORD.sub(r"\1:***@", text)
+
+
+def _interrupted(problem: BaseException, *, color: bool | None) -> int:
+    """Return the exit code of a command that was interrupted, or that asked where nobody can answer."""
+    if isinstance(problem.__cause__ or problem.__context__, EOFError):
+        _complain("nobody is here to say yes; pass --yes", color=color)
+        return 2
+    return 130
 
 
 def _complain(text: str, *, color: bool | None) -> None:

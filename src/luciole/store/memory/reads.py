@@ -125,7 +125,8 @@ class MemoryReads(MemoryClient):
                 row.due_us for row in self._state.schedules.values() if row.due_us is not None and row.due_us <= now_us
             )
             entries = [row for rows in self._state.entries.values() for row in rows.values()]
-            ready = sorted(row.due_us for row in entries if row.state is EntryState.READY and row.due_us <= now_us)
+            waiting = [row for row in entries if row.state is EntryState.READY and row.executor_id is None]
+            ready = sorted(row.due_us for row in waiting if row.due_us <= now_us)
             parked = sorted(row.key for row in entries if row.state is EntryState.PARKED)
             return Backlog(
                 due_schedules=min(len(due), COUNT_MAX),

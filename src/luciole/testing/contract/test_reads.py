@@ -8,6 +8,7 @@ from luciole.limits import SECOND_US
 from luciole.model.execution import ExecutionState
 from luciole.model.ids import ExecutionKey
 from luciole.model.job import Overlap
+from luciole.model.outbox import Running
 from luciole.model.schedule import ScheduleState
 from luciole.store.reads import ExecutionFilter, ScheduleFilter
 from luciole.store.spi import Store
@@ -25,7 +26,7 @@ from luciole.testing.contract.steps import (
     scheduled,
     set_state,
 )
-from luciole.testing.factories import a_schedule, a_settlement
+from luciole.testing.factories import EXECUTOR_A, a_schedule, a_settlement
 
 HOUR_US = 3_600 * SECOND_US
 
@@ -243,6 +244,15 @@ class TestSummaries(StoreContract):
         assert (backlog.open_entries, backlog.ready_due, backlog.parked) == (7, 3, 2)
         assert backlog.oldest_ready_us == min(entry.due_us for entry in entries[:3])
         assert sorted(backlog.keys) == sorted(entry.key for entry in parked)
+
+    async def test_what_an_executor_runs_does_not_wait_for_one(self, harness: StoreHarness) -> None:
+        a, b = harness.clients
+        entry = await enqueued(a)
+        before = await b.backlog()
+        await a.mark_running([Running(entry.key, 1, EXECUTOR_A, await a.now_us())])
+        backlog = await b.backlog()
+        assert (before.ready_due, before.oldest_ready_us) == (1, entry.due_us)
+        assert (backlog.open_entries, backlog.ready_due, backlog.oldest_ready_us) == (1, 0, None)
 
     async def test_a_waiting_execution_is_open_and_not_ready(self, harness: StoreHarness) -> None:
         a, b = harness.clients

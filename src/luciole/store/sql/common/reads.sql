@@ -102,6 +102,7 @@ SELECT count(*), min(due_us) FROM (
 -- each: shard int, priority int
 SELECT count(*), min(due_us) FROM (
     SELECT due_us FROM entry WHERE shard = :shard AND priority = :priority AND state = 1 AND due_us <= {now_us}
+        AND executor_id IS NULL
     ORDER BY due_us LIMIT :most
 ) AS due;
 

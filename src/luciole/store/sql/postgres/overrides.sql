@@ -363,6 +363,6 @@ SELECT counted.* FROM {rows}, LATERAL (
 SELECT counted.* FROM {rows}, LATERAL (
     SELECT count(*), min(due_us) FROM (
         SELECT due_us FROM entry WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND state = 1
-        AND due_us <= {now_us} ORDER BY due_us LIMIT :most
+        AND due_us <= {now_us} AND executor_id IS NULL ORDER BY due_us LIMIT :most
     ) AS due
 ) AS counted;
