@@ -31,6 +31,8 @@ HANDLERS_MAX: Final = 10_000
 UNCONFIRMED_MAX: Final = 10_000
 #: One frame of the executor protocol; more is split over several.
 FRAME_BYTES_MAX: Final = 8 * 1_048_576
+#: Payloads that a session sends in one go, but for the last: what a heartbeat's answer waits for at most.
+SEND_BYTES_MAX: Final = 1_048_576
 FRAME_MESSAGES_MAX: Final = 10_000
 FRAME_ATTEMPTS_MAX: Final = 200_000
 #: A ping on an idle connection, and how long its answer may take.

@@ -1,5 +1,6 @@
 """The door of the gateway: who comes in, who is told to leave, and what one executor can do to the others."""
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -12,7 +13,10 @@ from luciole.model.job import JobSpec
 from luciole.model.outbox import AttemptOutcome, Report, Settled, Settlement
 from luciole.store.memory import MemoryStore
 from luciole.store.spi import Store
+from luciole.wire.connection import Connection
 from luciole.wire.messages import (
+    Beat,
+    BeatAnswer,
     Confirm,
     Deliver,
     Demand,
@@ -114,6 +118,52 @@ async def test_one_delivery_that_cannot_be_encoded_fails_alone() -> None:
     assert sent == set(keys)
     assert view.state is ExecutionState.FAILED
     assert "can't be sent" in (view.error or "")
+
+
+class SlowWire(Wire):
+    """A connection that lets one frame pass at a time, when the test says so."""
+
+    def __init__(self, inner: Connection) -> None:
+        super().__init__([])
+        self.inner = inner
+        self.frames: list[Sequence[Message]] = []
+        self.gate = asyncio.Semaphore(0)
+
+    async def receive(self) -> Sequence[Message]:
+        return await self.inner.receive()
+
+    async def send(self, frame: Sequence[Message]) -> None:
+        self.frames.append(frame)
+        await self.gate.acquire()
+
+
+async def test_on_a_slow_line_heartbeats_are_answered_before_payloads_and_what_is_not_sent_is_not_missed() -> None:
+    cluster = SmallCluster()
+    node = await cluster.start()
+    for _ in range(8):
+        await cluster.enqueue(JobSpec(handler="good", payload=b"x" * 600_000))
+    node.gateway.dispatcher.running = False
+    link = await node.connect()
+    await link.send((Hello(executor_id=E1, handlers=("good",), slots=100), Grant(credits=100)))
+    await cluster.clock.settle()
+    session = node.sessions.by_executor[E1]
+    session.connection = wire = SlowWire(session.connection)
+    node.gateway.dispatcher.running = True
+    node.loops.poke("deliver")
+    for number in (1, 2, 3):
+        await cluster.clock.advance(2 * SECOND_US)
+        await link.send((Beat(held=(), number=number),))
+    await cluster.clock.settle()
+    orphans = node.gateway.flights.orphans
+    wire.gate.release()
+    await cluster.clock.settle()
+    first, second = wire.frames
+    for _ in range(100):
+        wire.gate.release()
+    await cluster.stop()
+    assert orphans == 0
+    assert sum(len(message.attempts) for message in first if isinstance(message, Deliver)) == 2
+    assert [message.number for message in second[:3] if isinstance(message, BeatAnswer)] == [1, 2, 3]
 
 
 async def test_a_result_over_the_limit_is_a_failure_with_its_size_and_the_rest_of_the_batch_is_kept() -> None:

@@ -1,7 +1,7 @@
 """The dispatcher: entries of this node's shards go to the sessions that can run them."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
@@ -221,7 +221,6 @@ class Dispatcher:
             by_session.setdefault(session, []).append(recorded)
 
     def _send(self, session: Session, entries: Sequence[Entry]) -> None:
-        delivered_us = self.clock.monotonic_us()
         attempts = []
         for entry in entries:
             job = self.jobs.get(entry.job_id)
@@ -244,11 +243,11 @@ class Dispatcher:
                     spec.run_in,
                 )
             )
-            self.flights.begin(Flight(entry, session, delivered_us))
+            self.flights.begin(Flight(entry, session, None))
             if entry.deadline_us is not None:
                 heappush(self._deadlines, (entry.deadline_us, entry.key, entry.attempt))
-        for start in range(0, len(attempts), limits.DELIVER_BATCH_MAX):
-            session.push(Deliver(attempts=tuple(attempts[start : start + limits.DELIVER_BATCH_MAX])))
+        for part in _parts(attempts):
+            session.push(Deliver(attempts=part))
         self.telemetry.count("delivered", len(attempts))
         if self.probe is not None:
             self.probe.stamp(Stage.DELIVER, [attempt.key for attempt in attempts], self.store_clock.now_us())
@@ -309,3 +308,15 @@ class Dispatcher:
     def shards(self) -> tuple[Shard, ...]:
         """Return the shards whose entries it delivers."""
         return tuple(sorted(self.holds.shards))
+
+
+def _parts(attempts: Sequence[Delivered]) -> Iterator[tuple[Delivered, ...]]:
+    """Divide attempts into messages that are bounded in count and in bytes, but for the last attempt of each."""
+    start = size = 0
+    for place, attempt in enumerate(attempts):
+        size += len(attempt.payload)
+        if place + 1 - start == limits.DELIVER_BATCH_MAX or size >= limits.SEND_BYTES_MAX:
+            yield tuple(attempts[start : place + 1])
+            start, size = place + 1, 0
+    if start < len(attempts):
+        yield tuple(attempts[start:])

@@ -172,7 +172,10 @@ class Recovery:
         """
         spoken = {run.key for run in held}
         for flight in tuple(session.flights.values()):
-            if flight.entry.key not in spoken and flight.delivered_us < session.beat_us - limits.SECOND_US:
+            delivered_us = flight.delivered_us
+            if delivered_us is None or delivered_us >= session.beat_us - limits.SECOND_US:
+                continue
+            if flight.entry.key not in spoken:
                 self.flights.orphan(flight, self.clock.monotonic_us())
                 self.wake()
 

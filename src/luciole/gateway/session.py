@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
 from luciole import limits
@@ -9,8 +10,9 @@ from luciole.errors import Unavailable
 from luciole.model.ids import ExecutionKey
 from luciole.model.outbox import Entry
 from luciole.model.routing import Offer
+from luciole.runtime.clock import Clock
 from luciole.wire.connection import Connection
-from luciole.wire.messages import Deliver, Delivered, Held, Hello, Message
+from luciole.wire.messages import BeatAnswer, Deliver, Delivered, Held, Hello, Message
 
 _log = logging.getLogger("luciole.session")
 
@@ -23,10 +25,10 @@ class Flight:
 
     __slots__ = ("cancelled", "delivered_us", "entry", "foreign", "marked", "orphaned_until_us", "progress", "session")
 
-    def __init__(self, entry: Entry, session: "Session", delivered_us: int, *, foreign: bool = False) -> None:
+    def __init__(self, entry: Entry, session: "Session", delivered_us: int | None, *, foreign: bool = False) -> None:
         self.entry = entry
         self.session = session
-        self.delivered_us = delivered_us  #: by the host's monotonic clock
+        self.delivered_us = delivered_us  #: by the host's monotonic clock; None until it was sent
         self.foreign = foreign  #: another node or an earlier session delivered it
         self.marked = False  #: its run is on record
         self.progress: str | None = None  #: the last one on record
@@ -37,11 +39,14 @@ class Flight:
 class Session:
     """What a node knows of one executor while it is connected.
 
-    Messages are pushed without waiting and written by a task of the session, all that have gathered in one frame, so
-    that one slow executor holds nobody up.
+    Messages are pushed without waiting and written by a task of the session, what has gathered in one frame, so
+    that one slow executor holds nobody up. Answers to heartbeats pass whatever payloads wait: behind them they would
+    come too late on a slow line, the session would end, and its work would be delivered again, for ever.
     """
 
-    def __init__(self, connection: Connection, hello: Hello, heard_us: int) -> None:
+    def __init__(self, connection: Connection, hello: Hello, clock: Clock) -> None:
+        heard_us = clock.monotonic_us()
+        self._clock = clock
         self.connection = connection
         self.executor_id = hello.executor_id
         self.namespace = hello.namespace
@@ -59,7 +64,8 @@ class Session:
         self.announced: dict[ExecutionKey, Held] = {}  #: by its last heartbeat, and not a flight of this node
         self.told_waiting = 0  #: the demand it was last told
         self.written = asyncio.Event()  #: set when the writer has ended
-        self._outgoing: list[Message] = []
+        self._answers: list[Message] = []
+        self._outgoing: deque[Message] = deque()
         self._wake = asyncio.Event()
 
     def offer(self) -> Offer:
@@ -76,9 +82,9 @@ class Session:
         return unused
 
     def push(self, message: Message) -> None:
-        """Send a message soon, in order."""
+        """Send a message soon, in order, but for answers to heartbeats, which come first."""
         if not self.closed:
-            self._outgoing.append(message)
+            (self._answers if isinstance(message, BeatAnswer) else self._outgoing).append(message)
             self._wake.set()
 
     async def write(self, undeliverable: Undeliverable) -> None:
@@ -88,11 +94,10 @@ class Session:
             Unavailable: the connection is gone.
         """
         try:
-            while self._outgoing or not self.closed:
-                if self._outgoing:
-                    frame = tuple(self._outgoing[: limits.FRAME_MESSAGES_MAX])
-                    del self._outgoing[: len(frame)]
+            while self._answers or self._outgoing or not self.closed:
+                if frame := self._take():
                     await self._send(frame, undeliverable)
+                    self._note_sent(frame)
                 else:
                     self._wake.clear()
                     await self._wake.wait()
@@ -103,6 +108,26 @@ class Session:
         """Let the writer end once it has sent what was pushed."""
         self.closed = True
         self._wake.set()
+
+    def _take(self) -> Sequence[Message]:
+        """Take what is sent next: the answers, then what else has gathered, up to a bound of payloads."""
+        frame, self._answers = self._answers, []
+        size = 0
+        while self._outgoing and len(frame) < limits.FRAME_MESSAGES_MAX and size < limits.SEND_BYTES_MAX:
+            message = self._outgoing.popleft()
+            if isinstance(message, Deliver):
+                size += sum(len(attempt.payload) for attempt in message.attempts)
+            frame.append(message)
+        return frame
+
+    def _note_sent(self, frame: Sequence[Message]) -> None:
+        """Let what an executor can have count as delivered from now on: before, it could not speak of it."""
+        now_us = self._clock.monotonic_us()
+        for message in frame:
+            for attempt in message.attempts if isinstance(message, Deliver) else ():
+                flight = self.flights.get(attempt.key)
+                if flight is not None and flight.entry.attempt == attempt.attempt:
+                    flight.delivered_us = now_us
 
     async def _send(self, frame: Sequence[Message], undeliverable: Undeliverable) -> None:
         try:

@@ -134,7 +134,7 @@ class Sessions:
             self.telemetry.count("sessions_refused")
             await connection.send((Refuse(code=refusal.code, message=str(refusal)),))
             return None
-        session = Session(connection, hello, self.clock.monotonic_us())
+        session = Session(connection, hello, self.clock)
         former = self.by_executor.pop(session.executor_id, None)
         if former is not None:  # It came back before its end was noticed.
             self._close(former)
