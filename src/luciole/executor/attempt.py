@@ -21,9 +21,15 @@ class StoreTime:
         self._clock = clock
         self._offset_us = clock.now_us() - clock.monotonic_us()
 
-    def observe(self, now_us: Instant) -> None:
-        """Take what a node said just now; its way here makes it a little late, never early."""
-        self._offset_us = now_us - self._clock.monotonic_us()
+    def observe(self, now_us: Instant, *, asked_us: int) -> None:
+        """Take what a node said: after it was asked and before it was heard, however long its way here took.
+
+        Args:
+            now_us: the store's clock, as the node knows it.
+            asked_us: when the question was sent, by the host's monotonic clock.
+        """
+        heard_us = self._clock.monotonic_us()
+        self._offset_us = min(max(self._offset_us, now_us - heard_us), now_us - asked_us)
 
     def now_us(self) -> Instant:
         """Return the store's clock, microseconds UTC; from any thread."""

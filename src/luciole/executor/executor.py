@@ -228,9 +228,9 @@ class Executor:
         del session
         self._share()
 
-    def on_heard(self, session: Session, now_us: Instant, peers: Sequence[str]) -> None:
+    def on_heard(self, session: Session, now_us: Instant, asked_us: int, peers: Sequence[str]) -> None:
         """Take the store's clock and the peers; repeat reports that were never answered."""
-        self._time.observe(now_us)
+        self._time.observe(now_us, asked_us=asked_us)
         self._require_links().learn(peers)
         if self._book.repeat(session.node_id, self._clock.monotonic_us() - session.ttl_us):
             session.poke()
