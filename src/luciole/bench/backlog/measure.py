@@ -119,6 +119,7 @@ class BacklogRepeat:
                     sampler = looking
                     await rig.until("the backlog is worked off", lambda: self._caught_up(rig), patience_us=_PATIENCE_US)
                     self._caught_up_us = self._clock.now_us()
+                    self._looks = len(looking.samples)  # What follows is only the rest of the new fires.
                     await rig.until("all is done", lambda: self._closed(rig), patience_us=_PATIENCE_US)
 
                 await rig.phase("catch_up", rig.sampled(all_done))
@@ -136,7 +137,7 @@ class BacklogRepeat:
                 "ready_us": ready_us - self._back_us,
                 "decided_rate": spec.overdue * MISSED_EACH * limits.SECOND_US / took_us,
                 "late_runs_rate": len(caught) * limits.SECOND_US / took_us,
-                **resources(sampler.samples),
+                **resources(sampler.samples[: self._looks]),
             },
             distributions={"fresh_lag": self._lag(starts, fresh, ready_us).percentiles()},
             checks=[
