@@ -35,6 +35,8 @@ def test_the_list_names_each_profile_and_its_question() -> None:
         ("--set", "fsync;drop=1"),
         ("--dsn", "postgresql://me:hunter2@host/db"),
         ("--backend", "postgres", "--dsn", "mysql://me:hunter2@host/db"),
+        ("--set", "synchronous=never"),
+        ("--set", "fsync=off"),
         ("--plan-ahead", "1s"),
         ("--plan-ahead", "soon", "--start", "warm"),
         ("--plan-ahead", "6s", "--start", "warm"),

@@ -35,6 +35,7 @@ def drained(*, created: int, last_commit_us: int, lost: int = 0, entries: int | 
         cpu_us=300,
         fire_lag=NOTHING,
         decide_lag=NOTHING,
+        commit_time=NOTHING,
         told=TOLD,
         verbs={"commit_plan": 2, "due_cursors": 1},
     )

@@ -37,6 +37,9 @@ _SERVER: Settings = {
     "autovacuum": "on",
 }
 
+#: What a commit to SQLite may survive, as its `synchronous` has it.
+_SYNCHRONOUS = ("full", "normal", "off")
+
 #: What of a server's settings decides about durability and cost: recorded with each result.
 _RECORDED = (
     "fsync",
@@ -69,6 +72,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     dsn: str  #: as `App` takes it
     schema: str | None = None  #: where the tables are, on PostgreSQL
     server_pid: int | None = None  #: of a server of our own
+    synchronous: str = "full"  #: what a commit survives, on SQLite
 
 
 class Backend(ABC):
@@ -119,12 +123,14 @@ class SqliteBackend(Backend):
 
     name = "sqlite"
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, *, synchronous: str = "full") -> None:
         """Prepare it; nothing is written yet.
 
         Args:
             folder: where the temporary folder is made; None: a folder for temporary files on a real disk.
+            synchronous: what a commit survives: "full", "normal" or "off".
         """
+        self._synchronous = synchronous
         self._root = folder
         self.folder = folder or durable_folder()
 
@@ -142,7 +148,8 @@ class SqliteBackend(Backend):
 
     async def fresh(self) -> Place:
         """Return a file that does not exist yet, in a folder of its own."""
-        return Place(dsn=f"sqlite:///{Path(tempfile.mkdtemp(dir=self.folder)) / 'bench.db'}")
+        home = Path(tempfile.mkdtemp(dir=self.folder))
+        return Place(dsn=f"sqlite:///{home / 'bench.db'}", synchronous=self._synchronous)
 
     def scratch(self, place: Place) -> Path:
         """Return the folder of the place."""
@@ -158,7 +165,8 @@ class SqliteBackend(Backend):
         """Return what SQLite says of itself; the pragmas of the product's connections are read back by each repeat."""
         import sqlite3  # noqa: PLC0415 - only this kind needs it
 
-        return {"name": self.name, "version": sqlite3.sqlite_version, "own": True, "settings": {}}
+        settings = {"synchronous": self._synchronous}
+        return {"name": self.name, "version": sqlite3.sqlite_version, "own": True, "settings": settings}
 
 
 class PostgresBackend(Backend):
@@ -280,7 +288,11 @@ def make_backend(name: str, *, dsn: str | None, programs: str, settings: Setting
     if name == "sqlite":
         if dsn:
             raise Usage("--dsn: SQLite is measured in files of the bench's own; --folder says where")
-        return SqliteBackend(folder)
+        unknown = settings.keys() - {"synchronous"}
+        synchronous = settings.get("synchronous", "full").strip("'").lower()
+        if unknown or synchronous not in _SYNCHRONOUS:
+            raise Usage(f"--set: SQLite takes synchronous={'|'.join(_SYNCHRONOUS)} and nothing else")
+        return SqliteBackend(folder, synchronous=synchronous)
     raise Usage(f"--backend: {name!r} is none that the bench knows; choose sqlite or postgres")
 
 

@@ -6,6 +6,7 @@ from luciole.runtime.chance import system_chance
 from luciole.runtime.clock import SystemClock
 from luciole.runtime.steps import Steps
 from luciole.store.spi import Store
+from luciole.store.sql.sqlite.connecting import Durability
 from luciole.store.sql.sqlite.dialect import SqliteDialect
 from luciole.store.sql.store import SqlStore
 
@@ -20,7 +21,9 @@ def make_store(place: Place, *, steps: Steps | None = None, pool: int | None = N
     """
     clock, chance = SystemClock(), system_chance()
     if place.dsn.startswith("sqlite:"):
-        return around(SqlStore(SqliteDialect(sqlite_path(place.dsn), clock=clock, chance=chance, steps=steps)))
+        durability = Durability(place.synchronous)
+        path = sqlite_path(place.dsn)
+        return around(SqlStore(SqliteDialect(path, clock=clock, chance=chance, steps=steps, durability=durability)))
     from luciole.store.sql.postgres.dialect import PostgresDialect  # noqa: PLC0415 - its driver is an extra
 
     assert place.schema

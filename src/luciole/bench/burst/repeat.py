@@ -214,6 +214,7 @@ class BurstRepeat:
         self._found.distributions |= {
             "fire_lag": merged(part.fire_lag for part in drained),
             "decide_lag": merged(part.decide_lag for part in drained),
+            "commit_time": merged(part.commit_time for part in drained),
             "settle_lag": merged(part.settle_lag for part in closed),
         }
         self._explain(seen, drained, closed)

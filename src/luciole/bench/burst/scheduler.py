@@ -274,8 +274,9 @@ class Scheduler:
         assert offset_us is not None
         chunks = [span for span in self._spans.calls if span.verb in COMMITS]
         outcomes: list[_Chunk] = [span.note for span in chunks]
-        decide_lag = Distribution()
+        decide_lag, commit_time = Distribution(), Distribution()
         for span in chunks:
+            commit_time.add(span.ended_us - span.begun_us)
             decide_lag.add(span.begun_us + offset_us - at_us, span.note.created)
         opens_us = at_us - self._spec.plan_ahead_us
         commits_us = [span.ended_us + offset_us for span in chunks if span.note.created] or [opens_us]
@@ -296,6 +297,7 @@ class Scheduler:
             cpu_us=cpu_us,
             fire_lag=self._fire_lag.percentiles(),
             decide_lag=decide_lag.percentiles(),
+            commit_time=commit_time.percentiles(),
             told=told,
             verbs={verb: sum(span.verb == verb for span in self._spans.calls) for verb in STAGES},
             errors=self._loop.errors if self._loop else 0,

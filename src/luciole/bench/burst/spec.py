@@ -76,6 +76,7 @@ class Drained(msgspec.Struct, kw_only=True):
     decide_lag: Percentiles
     told: Told
     verbs: dict[str, int]
+    commit_time: Percentiles  #: of one chunk's transaction
     errors: int = 0  #: ticks of a running plan loop that failed
 
 

@@ -5,15 +5,22 @@ from typing import Any
 import click
 import msgspec
 
-from luciole import limits
 from luciole.bench.burst.run import BurstMeasure
 from luciole.bench.burst.spec import SCHEDULERS, BurstSpec
-from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, run_of, shared
+from luciole.bench.cli.options import (
+    PLAN_AHEAD,
+    backend_of,
+    chosen_of,
+    end,
+    finish,
+    plan_ahead_us,
+    progress,
+    run_of,
+    shared,
+)
 from luciole.bench.profiles.burst import BURST
 from luciole.bench.run import perform
 from luciole.bench.verdict import BenchError, Usage
-from luciole.errors import InvalidValue
-from luciole.model.duration import duration_us
 from luciole.runtime.clock import SystemClock
 
 
@@ -46,7 +53,7 @@ from luciole.runtime.clock import SystemClock
     show_default=True,
     help="The plan loop opens at the instant, or it runs already.",
 )
-@click.option("--plan-ahead", default="0s", show_default=True, help="Plan so long before the instant; up to 5s.")
+@PLAN_AHEAD
 @click.option("--batch", type=click.IntRange(1, 2_000), help="The floor of a chunk.  [default: the product's]")
 @click.option("--batch-max", type=click.IntRange(1, 2_000), help="The most of a chunk.  [default: the store's]")
 @click.option("--connections", type=click.IntRange(1, 64), help="Chunks in flight.  [default: the store's]")
@@ -89,23 +96,13 @@ def _spec(options: dict[str, Any], chosen: dict[str, Any]) -> BurstSpec:
     """
     topology = options["topology"]
     schedulers = options["schedulers"] or SCHEDULERS[topology]
-    plan_ahead_us = _plan_ahead_us(options["plan_ahead"])
-    if plan_ahead_us and options["start"] != "warm":
+    ahead_us = plan_ahead_us(options["plan_ahead"])
+    if ahead_us and options["start"] != "warm":
         raise Usage("--plan-ahead: only a plan loop that runs can plan ahead; add --start warm")
     if topology == "zombie" and options["start"] != "cold":
         raise Usage("--start: former holders are let loose at the instant; choose cold with --topology zombie")
     if topology == "flap" and schedulers < SCHEDULERS["flap"]:
         raise Usage("--schedulers: one is killed and shards move between the others; flap takes at least 3")
     given = {name: options[name] for name in BurstSpec.__struct_fields__ if name in options}
-    whole = given | chosen | {"schedulers": schedulers, "plan_ahead_us": plan_ahead_us}
+    whole = given | chosen | {"schedulers": schedulers, "plan_ahead_us": ahead_us}
     return msgspec.convert({name: whole[name] for name in BurstSpec.__struct_fields__ if name in whole}, BurstSpec)
-
-
-def _plan_ahead_us(text: str) -> int:
-    try:
-        ahead_us = duration_us(text, field="--plan-ahead")
-    except InvalidValue as error:
-        raise Usage(str(error)) from None
-    if not 0 <= ahead_us <= limits.PLAN_AHEAD_MAX_US:
-        raise Usage(f"--plan-ahead: {text} is not between 0s and {limits.PLAN_AHEAD_MAX_US // limits.SECOND_US}s")
-    return ahead_us

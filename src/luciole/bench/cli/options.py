@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from luciole import limits
 from luciole.bench.backends import Backend, hide_passwords, make_backend
 from luciole.bench.cli.comparing import compared
 from luciole.bench.profiles import SIZES, Profile
@@ -14,6 +15,8 @@ from luciole.bench.report.markdown import summary
 from luciole.bench.result import Result, read_result, write_result
 from luciole.bench.run import Run
 from luciole.bench.verdict import BenchError, NotReadable, Usage, Verdict, worst
+from luciole.errors import InvalidValue
+from luciole.model.duration import duration_us
 from luciole.model.instant import to_datetime
 from luciole.runtime.clock import SystemClock
 
@@ -114,6 +117,27 @@ def backend_of(options: dict[str, Any]) -> Backend:
         settings=settings,
         folder=options["folder"],
     )
+
+
+#: For profiles whose planners may plan ahead.
+PLAN_AHEAD = click.option(
+    "--plan-ahead", default="0s", show_default=True, help="Plan so long before the instant; up to 5s."
+)
+
+
+def plan_ahead_us(text: str) -> int:
+    """Return what `--plan-ahead` says, in microseconds.
+
+    Raises:
+        Usage: it is no duration, or longer than the setting of that name may be.
+    """
+    try:
+        ahead_us = duration_us(text, field="--plan-ahead")
+    except InvalidValue as error:
+        raise Usage(str(error)) from None
+    if ahead_us > limits.PLAN_AHEAD_MAX_US:
+        raise Usage(f"--plan-ahead: {text} is not between 0s and {limits.PLAN_AHEAD_MAX_US // limits.SECOND_US}s")
+    return ahead_us
 
 
 def _setting(text: str) -> tuple[str, str]:

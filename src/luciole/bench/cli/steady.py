@@ -5,7 +5,18 @@ from typing import Any
 import click
 import msgspec
 
-from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, refuse_dsn, run_of, shared
+from luciole.bench.cli.options import (
+    PLAN_AHEAD,
+    backend_of,
+    chosen_of,
+    end,
+    finish,
+    plan_ahead_us,
+    progress,
+    refuse_dsn,
+    run_of,
+    shared,
+)
 from luciole.bench.profiles.steady import STEADY
 from luciole.bench.run import perform
 from luciole.bench.steady.measure import SteadyMeasure
@@ -53,6 +64,7 @@ def load_options(command: Any) -> Any:  # noqa: ANN401 - a decorator of a click 
     show_default=True,
     help="Fires spread over the period, or all at one instant of it.",
 )
+@PLAN_AHEAD
 @click.option("--duration-s", type=click.IntRange(1, 86_400), help="Whole periods, or less than one.")
 @click.option("--warmup-s", type=click.IntRange(min=0), help="The beginning of it that does not count for punctuality.")
 def steady(**options: Any) -> int:  # noqa: ANN401 - the options above
@@ -76,7 +88,7 @@ def spec_of(options: dict[str, Any], chosen: dict[str, Any]) -> SteadySpec:
     Raises:
         Usage: they contradict each other.
     """
-    words = {**options, **chosen}
+    words = {**options, **chosen, "plan_ahead_us": plan_ahead_us(options.get("plan_ahead", "0s"))}
     spec = msgspec.convert({name: words[name] for name in SteadySpec.__struct_fields__ if name in words}, SteadySpec)
     spec.check()
     return spec

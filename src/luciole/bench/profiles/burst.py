@@ -47,6 +47,7 @@ _BURST_METRICS = (
         direction="lower",
         text="the planner's decision minus due time",
     ),
+    MetricSpec(name="commit_time", unit="us", direction="none", text="one chunk's transaction, asked to answered"),
     MetricSpec(name="settle_lag", unit="us", direction="lower", text="duration of one batch of reports"),
     MetricSpec(
         name="commits_per_job",

@@ -138,7 +138,13 @@ class SteadyRepeat:
     async def run(self, index: int, *, gives_up: bool) -> Repeat:
         """Run it all and judge it."""
         spec = self._spec
-        size = Size(nodes=spec.nodes, executors=spec.executors, slots=spec.slots, shards=spec.shards)
+        size = Size(
+            nodes=spec.nodes,
+            executors=spec.executors,
+            slots=spec.slots,
+            shards=spec.shards,
+            plan_ahead_us=spec.plan_ahead_us,
+        )
         store = await open_fresh(self._place, shards=spec.shards)
         try:
             async with Rig(self._place, self._folder, self._data_folder, size, self._clock) as rig:

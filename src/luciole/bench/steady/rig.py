@@ -31,6 +31,7 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     executors: int
     slots: int  #: of all executors together
     shards: int
+    plan_ahead_us: int = 0
 
 
 class Rig:
@@ -54,7 +55,12 @@ class Rig:
         self._size = size
         self._clock = clock
         self._begun_us = clock.monotonic_us()
-        self._cluster = Cluster(place.dsn, folder, clock, {subject.LEDGERS_VARIABLE: str(self.ledgers)})
+        self._cluster = Cluster(
+            place.dsn,
+            folder,
+            clock,
+            {subject.LEDGERS_VARIABLE: str(self.ledgers), "LUCIOLE_PLAN_AHEAD": f"{size.plan_ahead_us}us"},
+        )
         self._executors: list[ClusterProcess] = []
 
     async def __aenter__(self) -> Self:

@@ -44,6 +44,7 @@ class SteadySpec(msgspec.Struct, frozen=True, kw_only=True):
     executors: int = 1
     slots: int = 2_000  #: of all executors together
     shards: int = 32
+    plan_ahead_us: int = 0  #: the nodes' setting of that name
 
     @property
     def fires_each(self) -> int:
