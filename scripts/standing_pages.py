@@ -113,26 +113,37 @@ LOSES = {
 }
 
 
-def measure(name: str, *, jobs: int, repeats: int) -> Path:
-    """Measure the cells of one page; return the file of their figures.
+def measure(name: str, *, jobs: int, repeats: int, only: str = "") -> Path:
+    """Measure the cells of one page; return the file of their figures, which is written after each of them.
+
+    Args:
+        name: of the page.
+        jobs: of each burst.
+        repeats: of each burst.
+        only: measure the cells whose name holds this, and keep the figures of the others.
 
     Raises:
-        SystemExit: a run did not end well; nothing is kept.
+        SystemExit: a run did not end well; what was measured before it is kept.
     """
-    cells: dict[str, Any] = {}
-    head: dict[str, Any] = {}
-    for cell in _PAGES[name].cells():
+    path = KEPT / f"{name}.json"
+    KEPT.mkdir(exist_ok=True)
+    order = _PAGES[name].cells()
+    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["cells"] if only and path.is_file() else {}
+    for cell in order:
+        if only not in cell.name:
+            continue
         result = _run(cell, jobs=jobs, repeats=repeats)
-        head = head or {
+        kept[cell.name] = _kept(result) | {"command": ["luciole", "bench", "run", "burst", *cell.words]}
+        found = {
             "machine": {key: result.environment.get(key) for key in ("cpu", "cores", "kernel", "filesystem")},
             "fingerprint": result.environment.get("fingerprint"),
             "revision": result.product["revision"],
             "started": result.started,
+            "jobs": jobs,
+            "repeats": repeats,
+            "cells": {one.name: kept[one.name] for one in order if one.name in kept},
         }
-        cells[cell.name] = _kept(result) | {"command": ["luciole", "bench", "run", "burst", *cell.words]}
-    KEPT.mkdir(exist_ok=True)
-    path = KEPT / f"{name}.json"
-    path.write_text(json.dumps({**head, "jobs": jobs, "repeats": repeats, "cells": cells}, indent=1) + "\n", "utf-8")
+        path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return path
 
 
@@ -252,11 +263,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("name", nargs="?", choices=tuple(_PAGES))
     parser.add_argument("--jobs", type=int, default=50_000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", default="", help="cells whose name holds this; the others keep their figures")
     options = parser.parse_args(arguments)
     if options.verb == "measure":
         if options.name is None:
             parser.error("measure what? name a page")
-        sys.stdout.write(f"{measure(options.name, jobs=options.jobs, repeats=options.repeats)}\n")
+        sys.stdout.write(f"{measure(options.name, jobs=options.jobs, repeats=options.repeats, only=options.only)}\n")
     for path, text in pages().items():
         path.write_text(text, encoding="utf-8")
     return 0

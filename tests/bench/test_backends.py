@@ -75,3 +75,13 @@ async def test_a_missing_folder_makes_sqlite_unavailable(tmp_path: Path) -> None
 def test_a_place_travels_as_json() -> None:
     place = Place(dsn="sqlite:////x", schema=None)
     assert msgspec.json.decode(msgspec.json.encode(place), type=Place) == place
+
+
+async def test_what_commits_to_sqlite_survive_is_chosen_and_recorded(tmp_path: Path) -> None:
+    settings = {"synchronous": "'normal'"}
+    backend = make_backend("sqlite", dsn=None, programs="wheel", settings=settings, folder=tmp_path)
+    with backend:
+        place = await backend.fresh()
+        described = await backend.described()
+    assert place.synchronous == "normal"
+    assert described["settings"] == {"synchronous": "normal"}

@@ -51,6 +51,11 @@ def test_a_wrong_command_ends_with_the_code_for_usage_and_hides_passwords(wrong:
     assert "hunter2" not in "".join(lines)
 
 
+def test_nodes_plan_ahead_by_no_more_than_their_setting_allows() -> None:
+    code, lines = call("run", "steady", "--plan-ahead", "6s")
+    assert (code, lines[-1]) == (2, "bench: USAGE --plan-ahead: 6s is not between 0s and 5s")
+
+
 def test_beside_another_bench_the_run_is_invalid_and_says_so_in_its_result(tmp_path: Path) -> None:
     with lock.only_bench():
         code, lines = call("run", "burst", "--size", "smoke", "--out", str(tmp_path))
