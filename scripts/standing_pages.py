@@ -35,6 +35,13 @@ cores; measured {started}Z at revision {revision}. Compare rows, not machines.
 
 """
 
+#: From so many repeats on a median says something.
+_SURE_FROM = 3
+
+_ROUGH = """\
+**A rough look**: single runs, while others used the machine, so that two neighbouring rows may well be the other way
+round. Rows that differ by more than twice say something."""
+
 _BEFORE = """
 
 ## Before and after
@@ -235,7 +242,7 @@ def _head(found: dict[str, Any], name: str) -> list[str]:
         revision=str(found["revision"])[:12],
         **machine,
     )
-    return text.splitlines()
+    return [*text.splitlines(), *([_ROUGH, ""] if found["repeats"] < _SURE_FROM else [])]
 
 
 class _Page(NamedTuple):
