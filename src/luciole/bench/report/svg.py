@@ -259,7 +259,7 @@ def _rows(up: Linear, top: float, unit: str) -> list[Markup]:
         y = up(value)
         found.append(tag("line", x1=_LEFT, x2=WIDTH - _RIGHT, y1=y, y2=y, class_="axis" if value == 0 else "grid"))
         found.append(tag("text", short(value), x=_LEFT - 6, y=y + 4, class_="tick", text_anchor="end"))
-    return [join(*found), tag("text", unit, x=_LEFT - 6, y=11, class_="tick", text_anchor="end")]
+    return [join(*found), tag("text", unit, x=4, y=11, class_="tick")]
 
 
 def _path(points: Sequence[tuple[float, float]], *, steps: bool) -> str:
