@@ -108,8 +108,8 @@ SQLITE_BUSY_US: Final = 5 * SECOND_US
 SQLITE_BUSY_TRIES_MAX: Final = 2_000
 SQLITE_BUSY_PAUSE_MIN_US: Final = 200
 SQLITE_BUSY_PAUSE_MAX_US: Final = 10 * MS_US
-#: How often somebody who waits for a hint looks whether another process has committed: each look wakes the process, which
-#: costs a hundredth of a core at 100 a second.
+#: How often somebody who waits for a hint looks whether another process has committed. Each look wakes the process: 100
+#: a second would cost a hundredth of a core.
 SQLITE_POLL_US: Final = 20 * MS_US
 SQLITE_CACHE_BYTES: Final = 64 * 1_048_576
 SQLITE_CHECKPOINT_PAGES: Final = 4_000
