@@ -6,6 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from luciole.bench.deciding.comparing import Comparison, Found
+from luciole.bench.deciding.sequential import LOOKS
 from luciole.bench.faults import SLOW_STEP, Fault
 from luciole.bench.result import Metric, Percentiles, Result
 from luciole.bench.selftest.laboratory import BURST, MICRO, SERVER_BURST, Laboratory, Told, correct
@@ -45,7 +46,7 @@ def _slow_batch(lab: Laboratory) -> Seen:
 
 
 def _slow_batch_ab(lab: Laboratory) -> Seen:
-    document = lab.ab("slow-batch", pairs=8)
+    document = lab.ab("slow-batch", pairs=LOOKS[-1][0])  # Where it is quiet the first look is enough.
     worse = [figure.name for figure in document.figures if figure.call == "regressed"]
     caught = document.verdict.code == Verdict.REGRESSED and "drain_us" in worse
     return Seen(caught=caught, text=f"{document.verdict.word} after {document.slices} slices: {', '.join(worse[:3])}")

@@ -23,8 +23,10 @@ from luciole.model.instant import to_datetime
 from luciole.runtime.clock import Clock
 from luciole.testing.servers import PostgresPrograms
 
-#: Many small chunks: a fault in each adds up to far more than noise.
-BURST = ("--size", "smoke", "--jobs", "2000", "--batch-max", "20", "--ceiling", "none", "--repeats", "1")
+#: Many small chunks, one after the other: a fault in each adds up to far more than noise, and hides behind no other.
+_CHUNKS = ("--batch-max", "50", "--connections", "1")
+
+BURST = ("--size", "smoke", "--jobs", "2000", *_CHUNKS, "--ceiling", "none", "--repeats", "1")
 
 #: For what the server counts, chunks as they are.
 SERVER_BURST = ("--backend", "postgres", "--size", "smoke", "--jobs", "2000", "--ceiling", "none", "--repeats", "1")
@@ -32,7 +34,7 @@ SERVER_BURST = ("--backend", "postgres", "--size", "smoke", "--jobs", "2000", "-
 MICRO = ("--size", "smoke", "--counter", "none", "--repeats", "1")
 
 #: Slices of two revisions: shorter still.
-SLICE = ("--size", "smoke", "--jobs", "1000", "--batch-max", "20", "--ceiling", "none")
+SLICE = ("--size", "smoke", "--jobs", "1000", *_CHUNKS, "--ceiling", "none")
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
