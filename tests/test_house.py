@@ -4,8 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
+from luciole.cli.run import cli
 from tests import house, house_docs
 
 ROOT = Path(__file__).parent.parent
@@ -39,8 +41,7 @@ def test_each_failure_that_is_guarded_against_names_its_guard() -> None:
 
 
 def is_command(name: str) -> bool:
-    luciole = Path(sys.executable).with_name("luciole")
-    return subprocess.run([luciole, name, "--help"], check=False, capture_output=True).returncode == 0
+    return name in cli.list_commands(click.Context(cli)) and cli.get_command(click.Context(cli), name) is not None
 
 
 def test_commands_in_pages_exist() -> None:

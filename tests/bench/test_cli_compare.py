@@ -109,6 +109,7 @@ def test_the_noise_of_the_machine_is_shown_when_it_was_calibrated(tmp_path: Path
     assert any("noise here 4.0%, could see 14.1%" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_a_run_compares_itself_with_a_stored_result(tmp_path: Path) -> None:
     options = ("--size", "smoke", "--repeats", "1")
     code, _ = call("run", "micro", *options, "--out", str(tmp_path / "old"))

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
+import pytest
+
 from luciole.engine.realigner import Realigner
 from luciole.limits import DAY_US, HOUR_US, MINUTE_US, SECOND_US
 from luciole.model.lease import Lease
@@ -20,6 +22,7 @@ DAILY = cron("30 2 * * *", tz="Europe/Berlin")
 RIGHT_US = DAILY.next_us(START_US) or 0
 
 
+@pytest.mark.slow
 async def test_a_node_with_newer_rules_moves_what_older_ones_placed() -> None:
     cluster = SmallCluster()
     await cluster.reader.open()
@@ -37,6 +40,7 @@ async def test_a_node_with_newer_rules_moves_what_older_ones_placed() -> None:
     assert [view.key.fire_us for view in await cluster.executions()] == [RIGHT_US] * 3
 
 
+@pytest.mark.slow
 async def test_a_fire_time_that_new_rules_put_into_the_past_is_late_and_not_lost() -> None:
     cluster = SmallCluster()
     await cluster.reader.open()

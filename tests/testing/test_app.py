@@ -133,6 +133,7 @@ async def test_schedules_put_right_after_each_other_are_planned_at_their_times(a
     assert started == [0] * 5
 
 
+@pytest.mark.slow
 async def test_a_year_passes_while_a_test_waits_and_all_of_it_is_kept(app: App) -> None:
     @app.job
     async def report() -> int:
