@@ -10,7 +10,15 @@ import pytest
 from luciole import limits
 from luciole.app import App
 from luciole.client.retry import Retry
-from luciole.errors import AlreadyExists, InvalidPayload, InvalidTrigger, InvalidValue, NotFound, PayloadTooLarge
+from luciole.errors import (
+    AlreadyExists,
+    InvalidPayload,
+    InvalidTrigger,
+    InvalidValue,
+    NotFound,
+    PayloadTooLarge,
+    StoreUnavailable,
+)
 from luciole.model.execution import ExecutionState
 from luciole.model.schedule import ScheduleState
 from luciole.model.trigger import cron, every, once
@@ -149,6 +157,43 @@ async def test_a_crowd_of_callers_shares_statements(app: App, store: MemoryStore
     handles = await asyncio.gather(*(charge.enqueue(n) for n in range(500)))
     assert len(set(handles)) == 500
     assert len(calls) < 5
+
+
+async def test_a_bulk_has_two_batches_under_way_and_a_failure_waits_for_both(
+    app: App, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @app.job
+    async def charge(order_id: int) -> None:
+        del order_id
+
+    under_way, most, ended = 0, 0, 0
+    enqueue = store.enqueue
+    failing = False
+
+    async def counted(requests: Any) -> Any:  # noqa: ANN401
+        nonlocal under_way, most, ended
+        under_way += 1
+        most = max(most, under_way)
+        first = ended == 0
+        await asyncio.sleep(0)
+        if failing and first:
+            under_way -= 1
+            raise StoreUnavailable("gone")
+        await asyncio.sleep(0)
+        answers = await enqueue(requests)
+        under_way -= 1
+        ended += 1
+        return answers
+
+    monkeypatch.setattr(store, "enqueue", counted)
+    await app.open()
+    handles = await charge.enqueue_many(range(4_500))
+    parts = [handle.key.part for handle in handles]
+    assert (len(handles), parts, most) == (4_500, sorted(parts, reverse=True), 2)
+    failing, ended = True, 0
+    with pytest.raises(StoreUnavailable):
+        await charge.enqueue_many(range(4_500))
+    assert under_way == 0  # I9: whoever hears of the failure knows that nothing of it is still under way.
 
 
 async def test_a_handle_asks_for_the_end_and_tells_the_state(app: App) -> None:

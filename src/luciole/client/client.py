@@ -19,6 +19,9 @@ from luciole.service.executions import find_execution
 from luciole.service.requests import PLAIN, RequestChoices, make_request
 from luciole.store.spi import Store
 
+#: Transactions of one bulk enqueue that are under way at once.
+_BATCHES_AT_ONCE = 2
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
@@ -66,11 +69,21 @@ class Client:
     async def enqueue_many(
         self, spec: JobSpec, payloads: Sequence[bytes], choices: RequestChoices = PLAIN
     ) -> tuple[Enqueued, ...]:
-        """Make many calls durable, a thousand to a transaction; answers in order."""
+        """Make many calls durable, a thousand to a transaction; answers in order.
+
+        Two thousands are under way at once, so that the store writes one while the next is encoded (I10: no more).
+        """
         requests = await self._requests(spec, payloads, choices)
+        size = limits.ENQUEUE_BATCH_MAX
+        batches = [requests[start : start + size] for start in range(0, len(requests), size)]
         answers: list[Enqueued] = []
-        for start in range(0, len(requests), limits.ENQUEUE_BATCH_MAX):
-            answers += await enqueue_repeatably(self.store, requests[start : start + limits.ENQUEUE_BATCH_MAX])
+        for start in range(0, len(batches), _BATCHES_AT_ONCE):
+            pair = [enqueue_repeatably(self.store, batch) for batch in batches[start : start + _BATCHES_AT_ONCE]]
+            # Both have ended before a failure is told: nothing is written after it.
+            for found in await asyncio.gather(*pair, return_exceptions=True):
+                if isinstance(found, BaseException):
+                    raise found
+                answers += found
         return tuple(answers)
 
     async def prepare_transaction(self, spec: JobSpec, payloads: Sequence[bytes], choices: RequestChoices) -> Prepared:

@@ -62,7 +62,7 @@ class _Enqueueing(Generic[P, R_co]):
         return self._handle(enqueued)
 
     async def enqueue_many(self, calls: Iterable[Any]) -> list[Handle[R_co]]:
-        """Make many executions durable, a thousand to a transaction, one round trip each.
+        """Make many executions durable, a thousand to a transaction, one round trip each, two of them at once.
 
         Args:
             calls: one item for each execution: the handler's only argument, or `job.bind(...)` for more than one.
@@ -72,7 +72,7 @@ class _Enqueueing(Generic[P, R_co]):
 
         Raises:
             InvalidPayload: as for `enqueue`; nothing was written.
-            StoreUnavailable: the store can't be reached; earlier thousands are written.
+            StoreUnavailable: the store can't be reached; earlier thousands are written, and perhaps one beside it.
         """
         if self._choices.key is not None:
             raise InvalidValue(f"{self._spec.handler}: one key can't name many executions; enqueue them one by one")
