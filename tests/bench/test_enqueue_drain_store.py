@@ -57,8 +57,9 @@ def test_the_store_profile_has_metrics_for_each_payload_and_number_of_callers() 
 @pytest.mark.slow
 def test_enqueues_of_each_kind_are_counted_and_checked(tmp_path: Path) -> None:
     code, lines = call("run", "enqueue", "--size", "smoke", "--singles", "50", "--bulk", "100", "--out", str(tmp_path))
-    assert (code, lines[-1]) == (0, "bench: OK 6 checks passed in 1 repeats")
     (repeat,) = read_result(tmp_path).repeats
+    assert code == (6 if repeat.invalid else 0), lines[-1]  # A busy machine makes the generator late, which is told.
+    assert all(check.passed for check in repeat.checks)
     assert {"single_share", "keyed_share", "single_transaction_share", "bulk_rate"} <= repeat.figures.keys()
     assert repeat.distributions["request_time"].count == repeat.checks[0].found - 2 * (50 + 20) - 100
 
