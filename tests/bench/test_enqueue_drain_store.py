@@ -1,5 +1,6 @@
 """The profiles of one-off executions: small runs, checked, with bare loops of the same run beside them."""
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -7,15 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from luciole.bench.backends import Place, SqliteBackend, sqlite_path
+from luciole.bench.backends import Place, SqliteBackend, connect_postgres, sqlite_path
 from luciole.bench.bare import BARE, PULL_BATCH, Bare
 from luciole.bench.check import ask
+from luciole.bench.drain.forgotten import forgotten_transaction
 from luciole.bench.profiles import find_profile
 from luciole.bench.profiles.store import CALLERS, PAYLOADS
 from luciole.bench.result import read_result
 from luciole.bench.run import fresh_place
 from luciole.bench.storage.worker import label
 from luciole.bench.stores import open_fresh
+from luciole.bench.verdict import InvalidRun
 from luciole.runtime.clock import SystemClock
 from tests.bench.test_cli import call
 
@@ -69,6 +72,74 @@ def test_a_drain_ends_with_every_execution_settled_once(tmp_path: Path) -> None:
     code, lines = call("run", "drain", "--size", "smoke", "--jobs", "200", "--out", str(tmp_path))
     assert (code, lines[-1]) == (0, "bench: OK 12 checks passed in 1 repeats")
     assert read_result(tmp_path).repeats[0].figures["pull_share"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_a_drain_beside_a_forgotten_transaction_meets_its_dead_rows_and_names_it(tmp_path: Path) -> None:
+    options = ("--backend", "postgres", "--jobs", "200", "--churn", "400", "--forgotten-transaction")
+    code, lines = call("run", "drain", "--size", "smoke", *options, "--out", str(tmp_path))
+    assert (code, lines[-1]) == (0, "bench: OK 15 checks passed in 1 repeats")
+    result = read_result(tmp_path)
+    found = {check.name: check.found for check in result.repeats[0].checks}
+    assert (result.requested["churn"], result.repeats[0].figures["dead_rows"]) == (400, found["dead_rows_kept"])
+    assert found["dead_rows_kept"] >= 400
+    assert found["forgotten_snapshot_held"] == found["forgotten_transaction_named_with_its_age"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "seen"),
+    [
+        (("--forgotten-transaction",), "--forgotten-transaction: on SQLite it holds no dead rows back"),
+        (("--backend", "postgres", "--churn", "10"), "add --forgotten-transaction"),
+    ],
+)
+def test_a_forgotten_transaction_is_one_of_postgres(options: tuple[str, ...], seen: str) -> None:
+    code, lines = call("run", "drain", *options)
+    assert code == 2
+    assert lines[-1].startswith("bench: USAGE --")
+    assert seen in lines[-1]
+
+
+@pytest.fixture
+async def postgres_place(postgres_dsn: str) -> Place:
+    found = Place(dsn=postgres_dsn, schema="luciole")
+    await (await open_fresh(found, shards=32)).close()
+    return found
+
+
+async def test_a_transaction_that_the_server_ended_is_not_taken_for_a_forgotten_one(postgres_place: Place) -> None:
+    async with forgotten_transaction(postgres_place) as forgotten:
+        held = {check.name for check in await forgotten.checks() if check.passed}
+        connection = await connect_postgres(postgres_place)
+        await connection.fetchval("SELECT pg_terminate_backend($1, 30000)", forgotten.pid)
+        await connection.close()
+        ended = {check.name for check in await forgotten.checks() if check.passed}
+    assert held == {"forgotten_snapshot_held", "forgotten_transaction_named_with_its_age"}
+    assert ended == set()
+
+
+async def test_a_forgotten_transaction_ends_with_the_bench_whatever_happens(postgres_place: Place) -> None:
+    others = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
+        "AND backend_type = 'client backend'"
+    )
+    connection = await connect_postgres(postgres_place)
+    meanwhile = 0
+
+    async def broken_off() -> None:
+        nonlocal meanwhile
+        async with forgotten_transaction(postgres_place):
+            meanwhile = await connection.fetchval(others)
+            raise InvalidRun("some executions did not end")
+
+    with pytest.raises(InvalidRun, match="some executions did not end"):
+        await broken_off()
+    async with asyncio.timeout(30):
+        while await connection.fetchval(others):
+            pass
+    await connection.close()
+    assert meanwhile == 2
 
 
 @pytest.mark.slow

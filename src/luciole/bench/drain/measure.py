@@ -11,6 +11,7 @@ from luciole.bench.backends import Backend, Place
 from luciole.bench.check import check, judge
 from luciole.bench.cluster import Cluster, ClusterProcess
 from luciole.bench.cpu import tree_cpu_us
+from luciole.bench.drain.forgotten import ForgottenTransaction, forgotten_transaction
 from luciole.bench.processes import Process
 from luciole.bench.result import Phase, Repeat, Result
 from luciole.bench.run import fresh_place
@@ -33,6 +34,7 @@ class DrainSpec(msgspec.Struct, frozen=True, kw_only=True):
     slots: int = 1_000
     payload_bytes: int = 0
     shards: int = 32
+    churn: int | None = None  #: executions beside a forgotten transaction, before those that count; None: there is none
 
 
 class DrainMeasure:
@@ -49,6 +51,8 @@ class DrainMeasure:
 
     async def __call__(self, result: Result) -> None:
         """Fill in repeats."""
+        if self._spec.churn is not None:
+            result.limits_of_inference.append("A transaction was held open on purpose: dead rows piled up beside it.")
         for index in range(self._repeats):
             with tempfile.TemporaryDirectory(prefix="luciole-bench-") as folder:
                 async with fresh_place(self._backend) as place:
@@ -68,15 +72,16 @@ class DrainMeasure:
             async with Cluster(place.dsn, folder, self._clock) as cluster:
                 node, address = await cluster.start_node()
                 executor = await cluster.start_executor(_SUBJECT, [address], slots=self._spec.slots)
-                repeat = await self._drain(index, place, driver, (node, executor))
+                repeat = await self._measured(index, place, driver, (node, executor))
                 cluster.check()
         finally:
             await driver.stop()
         spec = self._spec
-        repeat.checks += await check(place, "enqueue", {"jobs": spec.jobs + spec.warm_up_jobs, "shards": spec.shards})
+        jobs = spec.jobs + spec.warm_up_jobs + (spec.churn or 0)
+        repeat.checks += await check(place, "enqueue", {"jobs": jobs, "shards": spec.shards})
         return repeat
 
-    async def _drain(
+    async def _measured(
         self, index: int, place: Place, driver: Process, processes: tuple[ClusterProcess, ClusterProcess]
     ) -> Repeat:
         spec = self._spec
@@ -85,14 +90,43 @@ class DrainMeasure:
         bare = await driver.ask(
             "pull_bare", dsn=place.dsn, schema=place.schema, count=spec.jobs, payload_bytes=spec.payload_bytes
         )
-        await driver.ask("fill", count=spec.warm_up_jobs, payload_bytes=spec.payload_bytes, due_us=None)
+        await self._run_through(driver, spec.warm_up_jobs)
+        if spec.churn is None:
+            await self._drain(repeat, place, driver, processes, begun_us)
+        else:
+            async with forgotten_transaction(place) as forgotten:
+                await self._run_through(driver, spec.churn)
+                await self._drain(repeat, place, driver, processes, begun_us, forgotten)
+                repeat.checks += await forgotten.checks()
+        repeat.figures |= {"bare_pull_rate": bare["rate"], "pull_share": repeat.figures["drain_rate"] / bare["rate"]}
+        await driver.ask("close")
+        return repeat
+
+    async def _run_through(self, driver: Process, count: int) -> None:
+        await driver.ask("fill", count=count, payload_bytes=self._spec.payload_bytes, due_us=None)
         await driver.ask("wait")
+
+    async def _drain(
+        self,
+        repeat: Repeat,
+        place: Place,
+        driver: Process,
+        processes: tuple[ClusterProcess, ClusterProcess],
+        begun_us: int,
+        forgotten: ForgottenTransaction | None = None,
+    ) -> None:
+        spec = self._spec
         # So far ahead that all are durable before: at a tenth of the rate that is asked for.
         at_us = self._clock.now_us() + _LEAD_US + spec.jobs * 100
         filled = await driver.ask("fill", count=spec.jobs, payload_bytes=spec.payload_bytes, due_us=at_us)
         if filled["now_us"] >= at_us:
             raise InvalidRun("the enqueues took so long that they were due before the last was durable")
         await quiesce(place)
+        if forgotten:
+            dead_rows = await forgotten.dead_rows()
+            repeat.figures["dead_rows"] = float(dead_rows)
+            fewer = {"fewer": (spec.churn or 0) - 1}
+            repeat.checks.append(judge("dead_rows_kept", "store", "> :fewer", dead_rows, fewer))
         before, cpu_us = await read_work(place), self._cpu_us(place, processes)
         await self._clock.sleep(max(0, at_us - self._clock.now_us()))
         ended = await driver.ask("wait")
@@ -102,8 +136,6 @@ class DrainMeasure:
         repeat.figures |= {
             "drain_rate": spec.jobs * limits.SECOND_US / took_us,
             "drain_us": float(took_us),
-            "bare_pull_rate": bare["rate"],
-            "pull_share": spec.jobs * limits.SECOND_US / took_us / bare["rate"],
             "enqueue_many_rate": filled["rate"],
             **{name: (used_us[name] - cpu_us[name]) / spec.jobs for name in cpu_us},
             **await self._work(place, before, after),
@@ -111,8 +143,6 @@ class DrainMeasure:
         repeat.phases.append(
             Phase(name="drain", begun_s=(at_us - begun_us) / limits.SECOND_US, duration_s=took_us / limits.SECOND_US)
         )
-        await driver.ask("close")
-        return repeat
 
     def _cpu_us(self, place: Place, processes: tuple[ClusterProcess, ClusterProcess]) -> dict[str, int]:
         found = {

@@ -11,11 +11,11 @@ DRAIN = Profile(
         "gRPC, run by a handler that does nothing, reported, settled. The enqueues come before; the history stays."
     ),
     backends=("sqlite", "postgres"),
-    phases=("bare", "warm_up", "fill", "quiesce", "drain", "check"),
+    phases=("bare", "warm_up", "churn", "fill", "quiesce", "drain", "check"),
     parameters={
-        "full": {"jobs": 10_000, "repeats": 5, "slots": 1_000, "payload_bytes": 0},
-        "ci": {"jobs": 5_000, "repeats": 3, "slots": 1_000, "payload_bytes": 0},
-        "smoke": {"jobs": 1_000, "repeats": 1, "slots": 1_000, "payload_bytes": 0},
+        "full": {"jobs": 10_000, "repeats": 5, "slots": 1_000, "payload_bytes": 0, "churn": 50_000},
+        "ci": {"jobs": 5_000, "repeats": 3, "slots": 1_000, "payload_bytes": 0, "churn": 10_000},
+        "smoke": {"jobs": 1_000, "repeats": 1, "slots": 1_000, "payload_bytes": 0, "churn": 1_000},
     },
     metrics=(
         MetricSpec(name="drain_rate", unit="jobs/s", direction="higher", text="N by the time of the border"),
@@ -52,6 +52,12 @@ DRAIN = Profile(
             unit="bytes/job",
             direction="lower",
             text="write-ahead log without full-page images",
+        ),
+        MetricSpec(
+            name="dead_rows",
+            unit="rows",
+            direction="none",
+            text="dead rows of the outbox right before, which a vacuum left; beside a forgotten transaction",
         ),
     ),
     invariants=("I5", "I6", "I9", "I11"),

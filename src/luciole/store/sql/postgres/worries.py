@@ -34,14 +34,21 @@ _MEANT = {
 }
 
 
-async def look(connection: "asyncpg.Connection[asyncpg.Record]") -> tuple[Worry, ...]:
-    """Return what should worry somebody, the worst first."""
+async def look(connection: "asyncpg.Connection[asyncpg.Record]", *, older_us: int | None = None) -> tuple[Worry, ...]:
+    """Return what should worry somebody, the worst first.
+
+    Args:
+        connection: to the server, idle.
+        older_us: the age from which a transaction worries; None: `POSTGRES_OLD_TRANSACTION_US`.
+    """
+    if older_us is None:
+        older_us = limits.POSTGRES_OLD_TRANSACTION_US
     found = [
         Worry(subject=name, text=f"it is {setting} on the server: {_MEANT[name]}")
         for name, setting in await connection.fetch(_UNSAFE_SETTINGS)
     ]
     for culprit, age_s in await connection.fetch(_OLD_SNAPSHOTS):
-        if age_s is not None and age_s * limits.SECOND_US >= limits.POSTGRES_OLD_TRANSACTION_US:
+        if age_s is not None and age_s * limits.SECOND_US >= older_us:
             text = (
                 f"{culprit} has been open for {int(age_s)} s: since then no dead row could be cleared away, and "
                 "planning and polling slow down; end it (`SELECT pg_terminate_backend(pid)`, or ROLLBACK "
