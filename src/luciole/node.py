@@ -156,6 +156,7 @@ class Node:
             hint=self.gateway.poller.hint,
             jobs=self.gateway.jobs.load,
             settled=self.gateway.outcomes.apply,
+            heard=self.gateway.sessions.tell_peers,
         )
 
     def _gateway_surroundings(self, settings: Settings, store: Store, around: Surroundings) -> gateway.Surroundings:

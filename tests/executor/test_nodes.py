@@ -336,6 +336,18 @@ async def test_a_node_that_drains_gets_no_more_credits_but_hears_the_reports() -
         assert [report.key for report in nodes[0].reports] == [a_key()]
 
 
+async def test_a_node_that_is_told_of_between_two_heartbeats_is_dialled_at_once() -> None:
+    """Who told of it may be gone before the next heartbeat."""
+    clock = FakeClock()
+    nodes = [ScriptedNode(clock, node_id) for node_id in (A, B)]
+    async with an_executor(Gate().registry(), nodes, known=1, clock=clock, settings=SETTINGS) as executor:
+        await clock.settle()
+        assert executor.gauges()["sessions"] == 1
+        await nodes[0].send(BeatAnswer(now_us=clock.now_us(), peers=(B,)))
+        await clock.settle()
+        assert executor.gauges()["sessions"] == 2
+
+
 async def test_an_executor_that_every_node_refuses_ends_with_the_reason() -> None:
     clock = FakeClock()
     executor = Executor(Gate().registry(), clock=clock, settings=SETTINGS, chance=lambda: 0.5)

@@ -352,3 +352,22 @@ async def test_only_executors_with_the_labels_are_given_the_work() -> None:
     await cluster.stop()
     assert plain.starts == []
     assert {key for key, _, _ in special.starts} == {by_job, by_request}
+
+
+async def test_executors_hear_of_a_new_node_with_the_heartbeat_that_found_it() -> None:
+    """Goal: executors know the next node before the last one that they knew is gone.
+
+    Method: a second node joins; the first one's next heartbeat comes long before the executor's.
+    """
+    cluster = SmallCluster()
+    first = await cluster.start(listen="127.0.0.1:7701")
+    executor = ScriptedExecutor(cluster.clock, E1)
+    await executor.join(first)
+    await cluster.clock.settle()
+    executor.mute = True  # No heartbeat of its own has an answer that could tell it.
+    executor.heard.clear()
+    await cluster.start(listen="127.0.0.1:7702")
+    await cluster.clock.advance(2 * first.engine.membership.beat_pause_us)
+    told = [message.peers for message in executor.heard if isinstance(message, BeatAnswer)]
+    assert told == [("127.0.0.1:7702",)]
+    await cluster.stop()

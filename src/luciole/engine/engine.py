@@ -41,6 +41,7 @@ class Delivery:
     hint: Callable[[frozenset[Shard]], None]  #: told of shards where something may have become ready
     jobs: LoadJobs
     settled: Callable[[Entry, Settlement, Settled], None]  #: told what became of a rescue
+    heard: Callable[[], None]  #: told after each heartbeat of this node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +145,10 @@ class Engine:
     def _backlog_pause_us(self) -> int:
         return max(limits.BACKLOG_PAUSE_US, self._around.settings.max_idle_wakeup_us)
 
+    def _heard(self) -> None:
+        self._around.loops.poke("leases")
+        self._delivery.heard()
+
     def _make_membership(self) -> Membership:
         around = self._around
         return Membership(
@@ -155,7 +160,7 @@ class Engine:
             beat_pause_us=around.settings.heartbeat_pause_us,
             node_ttl_us=around.settings.node_ttl_us,
             fit=self.fit,
-            heard=lambda: around.loops.poke("leases"),
+            heard=self._heard,
         )
 
     def _make_leases(self) -> LeaseHolder:

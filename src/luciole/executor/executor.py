@@ -228,12 +228,15 @@ class Executor:
         del session
         self._share()
 
-    def on_heard(self, session: Session, now_us: Instant, asked_us: int, peers: Sequence[str]) -> None:
-        """Take the store's clock and the peers; repeat reports that were never answered."""
+    def on_heard(self, session: Session, now_us: Instant, asked_us: int) -> None:
+        """Take the store's clock; repeat reports that were never answered."""
         self._time.observe(now_us, asked_us=asked_us)
-        self._require_links().learn(peers)
         if self._book.repeat(session.node_id, self._clock.monotonic_us() - session.ttl_us):
             session.poke()
+
+    def on_peers(self, peers: Sequence[str]) -> None:
+        """Dial nodes that are new."""
+        self._require_links().learn(peers)
 
     def on_kept(self, session: Session, tokens: Sequence[tuple[ExecutionKey, int]]) -> None:
         """Note who looks after attempts of lost sessions."""

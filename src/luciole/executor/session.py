@@ -54,8 +54,12 @@ class SessionOwner(Protocol):
         """The node's account has changed."""
         ...
 
-    def on_heard(self, session: "Session", now_us: Instant, asked_us: int, peers: Sequence[str]) -> None:
-        """The node answered: the store's clock, and the addresses of the other nodes."""
+    def on_heard(self, session: "Session", now_us: Instant, asked_us: int) -> None:
+        """The node answered: the store's clock."""
+        ...
+
+    def on_peers(self, peers: Sequence[str]) -> None:
+        """The node told the addresses of the other nodes."""
         ...
 
     def on_kept(self, session: "Session", tokens: Sequence[tuple[ExecutionKey, int]]) -> None:
@@ -121,7 +125,8 @@ class Session:
         self.node_id = first.node_id
         self.ttl_us = first.session_ttl_us
         self.lease_us = sent_us + self.ttl_us
-        self._owner.on_heard(self, first.now_us, sent_us, first.peers)
+        self._owner.on_heard(self, first.now_us, sent_us)
+        self._owner.on_peers(first.peers)
         self._rest = frame[1:]
         self._welcome = first
 
@@ -208,7 +213,8 @@ class Session:
         if asked_us is not None:
             # The lease runs from the question: the node counts from later, so it gives up later.
             self.lease_us = asked_us + self.ttl_us
-            self._owner.on_heard(self, answer.now_us, asked_us, answer.peers)
+            self._owner.on_heard(self, answer.now_us, asked_us)
+        self._owner.on_peers(answer.peers)
         if answer.kept:
             self._owner.on_kept(self, answer.kept)
 

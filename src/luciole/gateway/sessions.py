@@ -61,6 +61,7 @@ class Sessions:
     reconnect_grace_us: int = limits.RECONNECT_GRACE_US
     by_executor: dict[ExecutorId, Session] = field(default_factory=dict)
     draining: bool = False
+    _told_peers: tuple[str, ...] = ()
 
     def all(self) -> Sequence[Session]:
         """Return the live sessions."""
@@ -97,6 +98,14 @@ class Sessions:
                 self._close(session)
                 await session.connection.close()
         return self.session_ttl_us // limits.SESSION_WATCHES
+
+    def tell_peers(self) -> None:
+        """Tell executors of nodes that have come, at once: this one may be gone before their next heartbeat."""
+        peers = self.peers()
+        if not set(peers) <= set(self._told_peers):
+            for session in self.all():
+                session.push(BeatAnswer(now_us=self.store_clock.now_us(), peers=peers))
+        self._told_peers = peers
 
     def drain(self, grace_us: int) -> None:
         """Ask executors to take nothing new from here, and refuse new sessions."""
