@@ -247,6 +247,33 @@ async def test_a_stopped_client_does_not_sit_on_its_transaction(harness: Postgre
     assert len(await open_keys(b)) == 1
 
 
+async def test_a_client_stopped_in_mid_statement_does_not_sit_on_its_locks(harness: PostgresHarness) -> None:
+    """Goal: a process stopped between parsing a statement and executing it holds no shard back, either.
+
+    Method: a session of ours locks the leases, has one more statement parsed, and says nothing after that: the server
+    takes it for active, and none of its time-outs strikes. Another client takes the leases.
+    """
+    b = harness.clients[1]
+    stopped = await asyncpg.connect(
+        harness.dsn, server_settings={"search_path": "luciole", "application_name": "luciole"}
+    )
+    await stopped.execute("BEGIN; SELECT FROM lease FOR UPDATE")
+    await stopped.prepare("SELECT 2")
+    pid = stopped.get_server_pid()
+    activity = "SELECT state, wait_event FROM pg_stat_activity WHERE pid = $1"
+    assert tuple(await harness.admin.fetchrow(activity, pid) or ()) == ("active", "ClientRead")
+
+    async def is_leased() -> bool:
+        try:
+            return bool(await lease_all(b))
+        except StoreUnavailable:
+            return False
+
+    await until(is_leased)
+    assert await harness.admin.fetchrow(activity, pid) is None
+    stopped.terminate()
+
+
 async def test_a_crowd_shares_a_bounded_number_of_connections(harness: PostgresHarness) -> None:
     a, _ = harness.clients
     gate = Gate()

@@ -1,6 +1,7 @@
 """PostgreSQL as a dialect: connections apart by purpose, one transaction for a script, hints by NOTIFY."""
 
 import asyncio
+import logging
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import cache, partial
@@ -16,11 +17,12 @@ from luciole.store.sql.dialect import Lane
 from luciole.store.sql.migrate import Migration, load_migrations
 from luciole.store.sql.postgres import inside
 from luciole.store.sql.postgres.binding import NOW_US, SHIFTED_NOW_US, Prepared
-from luciole.store.sql.postgres.failures import is_conflict, meaning
-from luciole.store.sql.postgres.link import HINTING, PINNED, Link, Place, connect
+from luciole.store.sql.postgres.failures import is_conflict, is_held, meaning
+from luciole.store.sql.postgres.link import APPLICATION, HINTING, PINNED, Link, Place, connect
 from luciole.store.sql.postgres.listen import Listener
 from luciole.store.sql.postgres.pauses import pause_us
 from luciole.store.sql.postgres.pool import Pool
+from luciole.store.sql.postgres.stranded import end_stranded
 from luciole.store.sql.postgres.transaction import READ, WRITE, Transaction
 from luciole.store.sql.postgres.worries import look
 from luciole.store.sql.queries import Statement, load
@@ -32,6 +34,8 @@ ResultT = TypeVar("ResultT")
 _CREATE_TABLE = re.compile(r"CREATE TABLE (\w+)")
 
 _PACKAGE = "luciole.store.sql.postgres"
+
+_log = logging.getLogger("luciole.store")
 
 #: How many connections each purpose has, and after how long one that says nothing is given up.
 LANES = {
@@ -229,10 +233,21 @@ class PostgresDialect:
                 return await self._lend(lane, lambda link: transaction.run(link, begin()))  # noqa: B023 - used at once
             except Exception as problem:
                 tries += 1
+                if is_held(problem):
+                    await self._free_locks()
                 if not is_conflict(problem) or tries >= limits.CONFLICT_TRIES_MAX:
                     raise meaning(problem, str(self._place), committing=transaction.committing) from problem
             self._conflicts += 1
             await self._clock.sleep(pause_us(tries, limits.POSTGRES_CONFLICT_PAUSE_MAX_US, self._chance()))
+
+    async def _free_locks(self) -> None:
+        """End whoever keeps locks and can't go on; the caller comes again."""
+        try:
+            await self._lend(Lane.READ, lambda link: end_stranded(link.raw, APPLICATION))
+        except Exception as problem:  # noqa: BLE001 - what the caller waited for is told already
+            _log.warning(
+                "could not look for sessions that keep locks: %s", meaning(problem, str(self._place), committing=False)
+            )
 
     async def _read(self, lane: Lane, begin: Callable[[], Script[ResultT]]) -> ResultT:
         try:

@@ -44,6 +44,11 @@ def is_conflict(error: BaseException) -> bool:
     return sqlstate_of(error) in CONFLICTS
 
 
+def is_held(error: BaseException) -> bool:
+    """Whether somebody kept a lock for longer than anybody may wait for it."""
+    return sqlstate_of(error) == "55P03"
+
+
 def is_broken(error: BaseException) -> bool:
     """Whether the connection is gone, or no longer one to trust."""
     if isinstance(error, OSError | TimeoutError | asyncpg.InternalClientError):

@@ -33,13 +33,16 @@ PINNED = {
     "plan_cache_mode": "force_generic_plan",
 }
 
+#: What our sessions are called on the server.
+APPLICATION = "luciole"
+
 #: A hint is no data: its commit need not wait for the disk, where it would stand in the way of those that must.
 HINTING = {"synchronous_commit": "off"}
 
 #: Kept below the least time to live of a lease: no stopped client sits on an open transaction, and nobody waits
 #: for a lock longer than that. The keep-alives end the session of a client whose machine is gone.
 _SESSION = {
-    "application_name": "luciole",
+    "application_name": APPLICATION,
     "default_transaction_isolation": "read committed",
     "idle_in_transaction_session_timeout": f"{limits.POSTGRES_IDLE_IN_TRANSACTION_US // limits.MS_US}ms",
     "lock_timeout": f"{limits.POSTGRES_LOCK_US // limits.MS_US}ms",
