@@ -5,11 +5,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
+from luciole.bench.leash import heeding_interrupts
 from luciole.bench.result import read_result
 from luciole.limits import SECOND_US
 from luciole.runtime.clock import SystemClock
@@ -143,3 +145,13 @@ def test_a_signal_stops_the_server_that_the_bench_had_started(launch: Callable[.
     assert _gone(processes)
     assert [_command(one) for one in psutil.process_iter() if str(tmp_path) in _command(one)] == []
     assert bench.left() == []
+
+
+def test_an_interrupt_whose_exception_was_lost_is_heeded_at_the_next_question() -> None:
+    with heeding_interrupts() as heed:
+        heed()
+        with suppress(KeyboardInterrupt):  # As Python's hooks around a fork do.
+            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            heed()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -44,3 +44,27 @@ def ended_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def heeding_interrupts() -> Iterator[Callable[[], None]]:
+    """Yield a question that raises `KeyboardInterrupt` when SIGINT came, even if what it raised then was lost.
+
+    Python drops what is raised in its hooks around a fork, and whoever starts many processes is often there.
+    """
+    heard = False
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal heard
+        heard = True
+        signal.default_int_handler(number, frame)
+
+    def heed() -> None:
+        if heard:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield heed
+    finally:
+        signal.signal(signal.SIGINT, before)

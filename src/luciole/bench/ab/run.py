@@ -19,7 +19,7 @@ from luciole.bench.backends import durable_folder, hide_passwords
 from luciole.bench.deciding.accepted import Accepted
 from luciole.bench.deciding.sequential import CONFIRMING_PAIRS, LOOKS, Call
 from luciole.bench.environment import environment
-from luciole.bench.leash import ended_by_sigterm
+from luciole.bench.leash import ended_by_sigterm, heeding_interrupts
 from luciole.bench.lock import only_bench
 from luciole.bench.profiles import find_profile
 from luciole.bench.result import Result, outcome
@@ -83,12 +83,14 @@ class Ab:
         self._judged: dict[str, Judged] = {}
         self._sides: dict[Arm, Side] = {}
         self._environment: dict[str, Any] = {}
+        self._heed: Callable[[], None]
 
     def run(self) -> Document:
         """Run until it is decided; whatever goes wrong ends as a verdict in the document."""
         started, begun_us = iso(self._clock.now_us()), self._clock.monotonic_us()
         try:
-            with ended_by_sigterm(), only_bench(self._lock), self._slices() as slices:
+            with ended_by_sigterm(), heeding_interrupts() as heed, only_bench(self._lock), self._slices() as slices:
+                self._heed = heed
                 self._environment = environment(slices.folder)
                 self._decide(slices)
             verdict, reason = self._verdict()
@@ -158,6 +160,7 @@ class Ab:
         found: dict[Arm, Result] = {}
         for arm in pair:
             try:
+                self._heed()
                 found[arm] = slices.run(arm, self._sides[arm])
             except InvalidRun as error:
                 self._invalid.append(str(error))
