@@ -47,6 +47,10 @@ _COUNTED_US = 4 * limits.SECOND_US
 _LATE_US = 2 * limits.SECOND_US
 
 
+#: So many executions that did not succeed are told of.
+_TROUBLED_MAX = 5
+
+
 class ChaosSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The parameters, as requested."""
 
@@ -119,6 +123,7 @@ class ChaosRepeat:
                 await self._phase("disconnects", self._disconnect)
                 await self._phase("end", lambda: self._end(store))
             executions = await self._watch.executions()
+            troubled = await self._watch.troubled(_TROUBLED_MAX)
         finally:
             await self._watch.close()
             await store.close()
@@ -154,6 +159,7 @@ class ChaosRepeat:
             },
             checks=checks,
             actual={"nodes": 2, "executors": 2, "lease_ttl_s": _LEASE_TTL_S},
+            notes=troubled,
         )
 
     async def _start(self) -> None:

@@ -103,6 +103,22 @@ class Watch:
         rows = await self._connection.fetch("SELECT shard, schedule_id, fire_us, part, attempt, state FROM execution")
         return [tuple(row) for row in rows]
 
+    async def troubled(self, most: int) -> list[str]:
+        """Return, in words, some executions that did not succeed, with the story of their attempts."""
+        rows = await self._connection.fetch(
+            "SELECT e.shard, e.schedule_id, e.fire_us, e.state, e.attempt, e.error, string_agg(format("
+            "'attempt %s of %s started %s ended %s: %s (%s)', a.attempt, a.executor_id, a.started_us, a.finished_us, "
+            "a.outcome, a.error), '; ' ORDER BY a.attempt) AS story "
+            "FROM execution e LEFT JOIN attempt a USING (shard, schedule_id, fire_us, part) WHERE e.state <> 10 "
+            "GROUP BY e.shard, e.schedule_id, e.fire_us, e.part ORDER BY e.fire_us LIMIT $1",
+            most,
+        )
+        return [
+            f"schedule {row['schedule_id']} of {row['fire_us']} in shard {row['shard']} ended in state {row['state']} "
+            f"with attempt {row['attempt']}: {row['error']}; {row['story']}"
+            for row in rows
+        ]
+
     async def close(self) -> None:
         """Close the connection."""
         await self._connection.close()

@@ -175,7 +175,8 @@ def _checks(result: Result) -> list[str]:
         if not failed and len({c.found for r in result.repeats for c in r.checks if c.name == name}) > 1:
             shown = f"passed in all {len(found)} repeats"
         lines.append(f"| {name} | {first[name].source} | {first[name].expected} | {shown} |")
-    return [*lines, ""]
+    told = dict.fromkeys(note for repeat in result.repeats for note in repeat.notes)
+    return [*lines, "", *(f"Note: {note}" for note in told), ""]
 
 
 def _environment(result: Result) -> list[str]:
