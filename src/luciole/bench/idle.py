@@ -1,22 +1,19 @@
 """Idle cost: what nodes, executors and the server spend while nothing is due."""
 
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from luciole import limits
-from luciole.bench.backends import Backend, Place
+from luciole.bench.backends import Place
 from luciole.bench.burst import load
 from luciole.bench.check import check
 from luciole.bench.cluster import Cluster
 from luciole.bench.cpu import tree_cpu_us
-from luciole.bench.result import Phase, Repeat, Result
-from luciole.bench.run import fresh_place
+from luciole.bench.fresh import FreshRepeats
+from luciole.bench.result import Phase, Repeat
 from luciole.bench.stores import open_fresh
 from luciole.bench.work import Work, prepare_counting, quiesce, read_work, statements_between
-from luciole.runtime.clock import Clock
 from luciole.service.schedules import declare
 
 _SUBJECT = "luciole.bench.subject:app"
@@ -31,29 +28,14 @@ class IdleSpec(msgspec.Struct, frozen=True, kw_only=True):
     shards: int = 32
 
 
-class IdleMeasure:
+class IdleMeasure(FreshRepeats[IdleSpec]):
     """On SQLite one process runs the app; on a server a node and an executor run apart."""
 
-    def __init__(
-        self, spec: IdleSpec, backend: Backend, *, repeats: int, clock: Clock, progress: Callable[[str], None]
-    ) -> None:
-        self._spec = spec
-        self._backend = backend
-        self._repeats = repeats
-        self._clock = clock
-        self._progress = progress
-
-    async def __call__(self, result: Result) -> None:
-        """Fill in repeats."""
-        for index in range(self._repeats):
-            with tempfile.TemporaryDirectory(prefix="luciole-bench-") as folder:
-                async with fresh_place(self._backend) as place:
-                    repeat = await self._repeat(index, place, Path(folder))
-            result.repeats.append(repeat)
-            self._progress(
-                f"repeat {index + 1}/{self._repeats}: {repeat.figures['core_share']:.2%} of a core"
-                + (f", {repeat.figures['queries']:.1f} queries/s" if "queries" in repeat.figures else "")
-            )
+    def _line(self, repeat: Repeat) -> str:
+        shown = f"{repeat.figures['core_share']:.2%} of a core"
+        if "queries" in repeat.figures:
+            shown += f", {repeat.figures['queries']:.1f} queries/s"
+        return shown
 
     async def _repeat(self, index: int, place: Place, folder: Path) -> Repeat:
         store = await open_fresh(place, shards=self._spec.shards)

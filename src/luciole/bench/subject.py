@@ -19,14 +19,18 @@ LEDGER_VARIABLE = "BENCH_LEDGER"
 app = App(name="bench", namespace=NAMESPACE)
 
 _clock = SystemClock()
-_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+_listeners: list[socket.socket] = []  #: who is told of starts, once somebody is
 _ledger: list[int] = []  #: the open ledger, once there is one
 
 
 def tell(port: int) -> None:
     """Tell starts to a port of this machine; 0 tells nobody."""
+    while _listeners:
+        _listeners.pop().close()
     if port:
-        _socket.connect(("127.0.0.1", port))
+        listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        listener.connect(("127.0.0.1", port))
+        _listeners.append(listener)
 
 
 tell(int(os.environ.get(PORT_VARIABLE, "0")))
@@ -36,7 +40,8 @@ tell(int(os.environ.get(PORT_VARIABLE, "0")))
 async def note(number: int) -> None:
     """Tell when it started, by the machine's monotonic clock, which all its processes share."""
     started_us = _clock.monotonic_us()
-    _socket.send(f"{number} {started_us}".encode("ascii"))
+    for listener in _listeners:
+        listener.send(f"{number} {started_us}".encode("ascii"))
 
 
 @app.job

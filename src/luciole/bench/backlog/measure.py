@@ -1,18 +1,17 @@
 """The backlog profile as a run: fire times pass while no node runs, then nodes come."""
 
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import msgspec
 
 from luciole import limits
-from luciole.bench.backends import Backend, Place
+from luciole.bench.backends import Place
 from luciole.bench.check import Values, check
+from luciole.bench.fresh import FreshRepeats
 from luciole.bench.percentiles import Distribution
-from luciole.bench.result import Repeat, Result
-from luciole.bench.run import fresh_place
+from luciole.bench.result import Repeat
 from luciole.bench.steady import subject
 from luciole.bench.steady.ledger import Start, read_starts, reconciled
 from luciole.bench.steady.load import declare_in_chunks
@@ -64,30 +63,19 @@ class BacklogSpec(msgspec.Struct, frozen=True, kw_only=True):
         return len(range(number, self.overdue, len(_POLICIES)))
 
 
-class BacklogMeasure:
+class BacklogMeasure(FreshRepeats[BacklogSpec]):
     """Each repeat on a fresh store with fresh processes."""
 
-    def __init__(
-        self, spec: BacklogSpec, backend: Backend, *, repeats: int, clock: Clock, progress: Callable[[str], None]
-    ) -> None:
-        self._spec = spec
-        self._backend = backend
-        self._repeats = repeats
-        self._clock = clock
-        self._progress = progress
+    def _line(self, repeat: Repeat) -> str:
+        lag = repeat.distributions["fresh_lag"]
+        return (
+            f"caught up after {repeat.figures['catch_up_us'] / limits.SECOND_US:.1f} s, new fires meanwhile "
+            f"p99 {lag.p99 / limits.MS_US:,.0f} ms"
+        )
 
-    async def __call__(self, result: Result) -> None:
-        """Fill in repeats."""
-        for index in range(self._repeats):
-            with tempfile.TemporaryDirectory(prefix="luciole-bench-") as name:
-                async with fresh_place(self._backend) as place:
-                    one = BacklogRepeat(self._spec, place, Path(name), self._backend.folder, clock=self._clock)
-                    repeat = await one.run(index)
-            result.repeats.append(repeat)
-            self._progress(
-                f"repeat {index + 1}/{self._repeats}: caught up after {repeat.figures['catch_up_us'] / 1e6:.1f} s, "
-                f"new fires meanwhile p99 {repeat.distributions['fresh_lag'].p99 / limits.MS_US:,.0f} ms"
-            )
+    async def _repeat(self, index: int, place: Place, folder: Path) -> Repeat:
+        one = BacklogRepeat(self._spec, place, folder, self._backend.folder, clock=self._clock)
+        return await one.run(index)
 
 
 class BacklogRepeat:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import signal
-import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from functools import partial
@@ -13,14 +12,14 @@ import msgspec
 
 from luciole import limits
 from luciole.bench import subject
-from luciole.bench.backends import Backend, Place, connect_postgres
+from luciole.bench.backends import Place, connect_postgres
 from luciole.bench.chaos.ledger import read_ledger, reconcile
 from luciole.bench.chaos.watch import Watch
 from luciole.bench.check import Values, check, judge
 from luciole.bench.cluster import Cluster, ClusterProcess
+from luciole.bench.fresh import FreshRepeats
 from luciole.bench.percentiles import Distribution
-from luciole.bench.result import Phase, Repeat, Result
-from luciole.bench.run import fresh_place
+from luciole.bench.result import Phase, Repeat
 from luciole.bench.stores import open_fresh
 from luciole.bench.verdict import InvalidRun
 from luciole.model.instant import Instant, to_datetime
@@ -65,25 +64,17 @@ class ChaosSpec(msgspec.Struct, frozen=True, kw_only=True):
     shards: int = 32
 
 
-class ChaosMeasure:
+class ChaosMeasure(FreshRepeats[ChaosSpec]):
     """Two nodes and two executors; whatever is killed is replaced by a new process."""
 
-    def __init__(
-        self, spec: ChaosSpec, backend: Backend, *, repeats: int, clock: Clock, progress: Callable[[str], None]
-    ) -> None:
-        self._spec = spec
-        self._backend = backend
-        self._repeats = repeats
-        self._clock = clock
-        self._progress = progress
+    def _line(self, repeat: Repeat) -> str:
+        figures = repeat.figures
+        recovered_s = figures["recovery_max_us"] / limits.SECOND_US
+        return f"{figures['executions']:,.0f} executions, recovered within {recovered_s:.2f} s"
 
-    async def __call__(self, result: Result) -> None:
-        """Fill in repeats."""
-        for index in range(self._repeats):
-            with tempfile.TemporaryDirectory(prefix="luciole-bench-") as folder:
-                async with fresh_place(self._backend) as place:
-                    one = ChaosRepeat(self._spec, place, Path(folder), clock=self._clock, progress=self._progress)
-                    result.repeats.append(await one.run(index))
+    async def _repeat(self, index: int, place: Place, folder: Path) -> Repeat:
+        one = ChaosRepeat(self._spec, place, folder, clock=self._clock, progress=self._progress)
+        return await one.run(index)
 
 
 class ChaosRepeat:

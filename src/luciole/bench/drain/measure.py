@@ -1,24 +1,21 @@
 """The drain profile as a run."""
 
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from luciole import limits
-from luciole.bench.backends import Backend, Place
+from luciole.bench.backends import Place
 from luciole.bench.check import check, judge
 from luciole.bench.cluster import Cluster, ClusterProcess
 from luciole.bench.cpu import tree_cpu_us
 from luciole.bench.drain.forgotten import ForgottenTransaction, forgotten_transaction
+from luciole.bench.fresh import FreshRepeats
 from luciole.bench.processes import Process
 from luciole.bench.result import Phase, Repeat, Result
-from luciole.bench.run import fresh_place
 from luciole.bench.stores import open_fresh
 from luciole.bench.verdict import InvalidRun
 from luciole.bench.work import Work, prepare_counting, quiesce, read_log, read_work
-from luciole.runtime.clock import Clock
 
 _SUBJECT = "luciole.bench.subject:app"
 
@@ -37,31 +34,17 @@ class DrainSpec(msgspec.Struct, frozen=True, kw_only=True):
     churn: int | None = None  #: executions beside a forgotten transaction, before those that count; None: there is none
 
 
-class DrainMeasure:
+class DrainMeasure(FreshRepeats[DrainSpec]):
     """A node, one executor behind gRPC and the enqueuer are processes apart; each repeat has a store of its own."""
-
-    def __init__(
-        self, spec: DrainSpec, backend: Backend, *, repeats: int, clock: Clock, progress: Callable[[str], None]
-    ) -> None:
-        self._spec = spec
-        self._backend = backend
-        self._repeats = repeats
-        self._clock = clock
-        self._progress = progress
 
     async def __call__(self, result: Result) -> None:
         """Fill in repeats."""
         if self._spec.churn is not None:
             result.limits_of_inference.append("A transaction was held open on purpose: dead rows piled up beside it.")
-        for index in range(self._repeats):
-            with tempfile.TemporaryDirectory(prefix="luciole-bench-") as folder:
-                async with fresh_place(self._backend) as place:
-                    repeat = await self._repeat(index, place, Path(folder))
-            result.repeats.append(repeat)
-            self._progress(
-                f"repeat {index + 1}/{self._repeats}: {repeat.figures['drain_rate']:,.0f} jobs/s, "
-                f"{repeat.figures['pull_share']:.2f} of a bare loop"
-            )
+        await super().__call__(result)
+
+    def _line(self, repeat: Repeat) -> str:
+        return f"{repeat.figures['drain_rate']:,.0f} jobs/s, {repeat.figures['pull_share']:.2f} of a bare loop"
 
     async def _repeat(self, index: int, place: Place, folder: Path) -> Repeat:
         store = await open_fresh(place, shards=self._spec.shards)

@@ -1,18 +1,17 @@
 """The enqueue profile as a run."""
 
-from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 
 from luciole import limits
-from luciole.bench.backends import Backend, Place
+from luciole.bench.backends import Place
 from luciole.bench.check import ask, check, judge
+from luciole.bench.fresh import FreshRepeats
 from luciole.bench.processes import Message, Process
-from luciole.bench.result import Percentiles, Phase, Repeat, Result
-from luciole.bench.run import fresh_place
+from luciole.bench.result import Percentiles, Phase, Repeat
 from luciole.bench.stores import open_fresh
 from luciole.bench.work import quiesce
-from luciole.runtime.clock import Clock
 
 #: A generator that is later than this at its 99th percentile measured itself.
 _LATE_MAX_US = 20 * limits.MS_US
@@ -30,32 +29,19 @@ class EnqueueSpec(msgspec.Struct, frozen=True, kw_only=True):
     shards: int = 32
 
 
-class EnqueueMeasure:
+class EnqueueMeasure(FreshRepeats[EnqueueSpec]):
     """One process enqueues into a fresh store; no node is there, so nothing else happens."""
 
-    def __init__(
-        self, spec: EnqueueSpec, backend: Backend, *, repeats: int, clock: Clock, progress: Callable[[str], None]
-    ) -> None:
-        self._spec = spec
-        self._backend = backend
-        self._repeats = repeats
-        self._clock = clock
-        self._progress = progress
+    def _line(self, repeat: Repeat) -> str:
+        figures = repeat.figures
+        return (
+            f"one by one {figures['single_share']:.2f} of a bare insert "
+            f"({figures['single_transaction_share']:.2f} of a bare transaction), keyed {figures['keyed_share']:.2f}; "
+            f"bulk {figures['bulk_rate']:,.0f}/s"
+        )
 
-    async def __call__(self, result: Result) -> None:
-        """Fill in repeats."""
-        for index in range(self._repeats):
-            async with fresh_place(self._backend) as place:
-                repeat = await self._repeat(index, place)
-            result.repeats.append(repeat)
-            figures = repeat.figures
-            self._progress(
-                f"repeat {index + 1}/{self._repeats}: one by one {figures['single_share']:.2f} of a bare insert "
-                f"({figures['single_transaction_share']:.2f} of a bare transaction), keyed "
-                f"{figures['keyed_share']:.2f}; bulk {figures['bulk_rate']:,.0f}/s"
-            )
-
-    async def _repeat(self, index: int, place: Place) -> Repeat:
+    async def _repeat(self, index: int, place: Place, folder: Path) -> Repeat:
+        del folder
         spec = self._spec
         store = await open_fresh(place, shards=spec.shards)
         await store.close()

@@ -1,7 +1,6 @@
 """The pickup profile as a run."""
 
-import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -9,15 +8,14 @@ import msgspec
 
 from luciole import limits
 from luciole.bench import subject
-from luciole.bench.backends import Backend, Place
+from luciole.bench.backends import Place
 from luciole.bench.check import ask, check, judge
 from luciole.bench.cluster import Cluster
+from luciole.bench.fresh import FreshRepeats
 from luciole.bench.processes import Process
-from luciole.bench.result import Percentiles, Phase, Repeat, Result
-from luciole.bench.run import fresh_place
+from luciole.bench.result import Percentiles, Phase, Repeat
 from luciole.bench.stores import open_fresh
 from luciole.bench.verdict import InvalidRun
-from luciole.runtime.clock import Clock
 
 _SUBJECT = "luciole.bench.subject:app"
 _SETTLE_MAX_US = 20 * limits.SECOND_US
@@ -32,30 +30,12 @@ class PickupSpec(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
 
 
-class PickupMeasure:
+class PickupMeasure(FreshRepeats[PickupSpec]):
     """On SQLite one process does all; on a server the enqueuer, the node and the executor are processes apart."""
 
-    def __init__(
-        self, spec: PickupSpec, backend: Backend, *, repeats: int, clock: Clock, progress: Callable[[str], None]
-    ) -> None:
-        self._spec = spec
-        self._backend = backend
-        self._repeats = repeats
-        self._clock = clock
-        self._progress = progress
-
-    async def __call__(self, result: Result) -> None:
-        """Fill in repeats."""
-        for index in range(self._repeats):
-            with tempfile.TemporaryDirectory(prefix="luciole-bench-") as folder:
-                async with fresh_place(self._backend) as place:
-                    repeat = await self._repeat(index, place, Path(folder))
-            result.repeats.append(repeat)
-            lag = repeat.distributions["start_lag"]
-            self._progress(
-                f"repeat {index + 1}/{self._repeats}: enqueue to start p50 {lag.p50 / 1000:.2f} ms, "
-                f"p99 {lag.p99 / 1000:.2f} ms, max {lag.max / 1000:.2f} ms"
-            )
+    def _line(self, repeat: Repeat) -> str:
+        lag = repeat.distributions["start_lag"]
+        return f"enqueue to start p50 {lag.p50 / 1000:.2f} ms, p99 {lag.p99 / 1000:.2f} ms, max {lag.max / 1000:.2f} ms"
 
     async def _repeat(self, index: int, place: Place, folder: Path) -> Repeat:
         single = self._backend.name == "sqlite"
