@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, cast
 
 import grpc
 import grpc.aio
@@ -15,7 +16,7 @@ from luciole.executor.context import current
 from luciole.executor.dial import GrpcDial
 from luciole.executor.executor import Executor, ExecutorSettings
 from luciole.executor.registry import HandlerRegistry
-from luciole.gateway.server import GatewayServer, ServerSettings
+from luciole.gateway.server import GatewayServer, ServerConnection, ServerSettings
 from luciole.limits import SECOND_US
 from luciole.model.outbox import AttemptOutcome
 from luciole.node import Node
@@ -23,7 +24,7 @@ from luciole.runtime.clock import SystemClock
 from luciole.settings import Settings
 from luciole.store.memory import MemoryState, MemoryStore
 from luciole.wire import codec
-from luciole.wire.messages import Grant, Hello, Message, Refuse, Welcome
+from luciole.wire.messages import Drain, Grant, Hello, Message, Refuse, Welcome
 from luciole.wire.transport import CHANNEL_OPTIONS, METHOD, SERVICE, parse_address, refuse_bare_listening
 from tests.executor.scripted import ScriptedNode, a_key, an_attempt
 from tests.gateway.network import Certificates, a_wire, free_port, make_certificates
@@ -335,3 +336,26 @@ async def test_a_silent_wire_is_left_and_what_ran_over_it_is_handed_back(node: S
     assert (report.outcome, report.key) == (AttemptOutcome.RETURNED, a_key())
     assert report.error == "no node answered for the session's lease: the run was ended"
     assert report.started_us is not None
+
+
+class BrokenContext:
+    """A stream whose peer was killed, as gRPC tells of it in the middle of a batch."""
+
+    async def write(self, part: bytes) -> None:
+        del part
+        raise grpc.aio.InternalError("Failed execute_batch")
+
+    async def read(self) -> bytes:
+        raise grpc.aio.InternalError("Failed execute_batch")
+
+    def peer(self) -> str:
+        return "ipv4:127.0.0.1:1"
+
+
+async def test_a_stream_that_breaks_in_the_middle_of_a_batch_is_gone() -> None:
+    """GRPC has a family of errors for it that are none of its `RpcError`."""
+    connection = ServerConnection(cast("Any", BrokenContext()))
+    with pytest.raises(Unavailable, match="is gone"):
+        await connection.send((Drain(grace_us=0),))
+    with pytest.raises(Unavailable, match="broke"):
+        await connection.receive()

@@ -45,7 +45,7 @@ class Wire:
     async def send(self, frame: Sequence[Message]) -> None:
         for message in frame:
             if isinstance(message, Deliver) and any(one.handler == self.bad for one in message.attempts):
-                raise ValueError("this can't be encoded")
+                raise InvalidValue("this can't be encoded")
         self.sent += frame
 
     async def receive(self) -> Sequence[Message]:
@@ -164,6 +164,43 @@ async def test_on_a_slow_line_heartbeats_are_answered_before_payloads_and_what_i
     assert orphans == 0
     assert sum(len(message.attempts) for message in first if isinstance(message, Deliver)) == 2
     assert [message.number for message in second[:3] if isinstance(message, BeatAnswer)] == [1, 2, 3]
+
+
+class BreakingWire:
+    """A connection that breaks with an error nobody foresaw while a delivery is written."""
+
+    def __init__(self, inner: Connection) -> None:
+        self._inner = inner
+
+    async def send(self, frame: Sequence[Message]) -> None:
+        if any(isinstance(message, Deliver) for message in frame):
+            raise RuntimeError("the batch failed")
+        await self._inner.send(frame)
+
+    async def receive(self) -> Sequence[Message]:
+        return await self._inner.receive()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+async def test_a_connection_that_breaks_under_a_delivery_is_no_fault_of_the_execution() -> None:
+    """I5: an executor was killed while a frame was written to it: what was in it runs elsewhere, and has not failed."""
+    cluster = SmallCluster()
+    node = await cluster.start()
+    await ScriptedExecutor(cluster.clock, E1).join(node)
+    await cluster.clock.settle()
+    (session,) = node.sessions.all()
+    session.connection = BreakingWire(session.connection)
+    key = await cluster.enqueue()
+    await cluster.clock.advance(1 * SECOND_US)
+    broken = (await cluster.view(key)).state
+    await ScriptedExecutor(cluster.clock, E2).join(node)
+    await cluster.clock.advance(20 * SECOND_US)
+    view = await cluster.view(key)
+    await cluster.stop()
+    assert not broken.terminal
+    assert view.state is ExecutionState.SUCCEEDED
 
 
 async def test_a_result_over_the_limit_is_a_failure_with_its_size_and_the_rest_of_the_batch_is_kept() -> None:

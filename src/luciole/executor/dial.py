@@ -22,6 +22,10 @@ _PATH: Final = f"/{SERVICE}/{METHOD}"
 _OPTIONS: Final = (*CHANNEL_OPTIONS, ("grpc.use_local_subchannel_pool", 1))
 
 
+#: What reading and writing raise when the stream is gone; gRPC's own errors of a broken batch are no `RpcError`.
+_GONE: Final = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
+
+
 class GrpcDial:
     """Opens connections to gateways; what `Executor.run` is given.
 
@@ -60,9 +64,9 @@ class GrpcDial:
         call: grpc.aio.StreamStreamCall[bytes, bytes] = channel.stream_stream(_PATH)()
         try:
             await call.wait_for_connection()
-        except grpc.aio.AioRpcError as problem:
+        except _GONE as problem:
             await channel.close()
-            raise Unavailable(f"no gateway answers at {where.text}: {problem.details()}") from None
+            raise Unavailable(f"no gateway answers at {where.text}: {_details(problem)}") from None
         except BaseException:
             await channel.close()
             raise
@@ -88,7 +92,7 @@ class ClientConnection:
         for part in codec.encode(frame):
             try:
                 await self._call.write(part)
-            except (grpc.RpcError, asyncio.InvalidStateError) as problem:
+            except _GONE as problem:
                 raise Unavailable(f"the connection to {self._address} is gone: {_details(problem)}") from None
 
     async def receive(self) -> Sequence[Message]:
@@ -107,7 +111,7 @@ class ClientConnection:
                     if code is grpc.StatusCode.OK:
                         return ()
                     raise Unavailable(f"the connection to {self._address} broke: {code.name}")
-            except (grpc.RpcError, asyncio.InvalidStateError) as problem:
+            except _GONE as problem:
                 raise Unavailable(f"the connection to {self._address} broke: {_details(problem)}") from None
             if frame := codec.decode(encoded):
                 return frame  # One that holds nothing that this version knows would look like the end.

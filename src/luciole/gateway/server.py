@@ -30,6 +30,10 @@ _OPTIONS: Final = (
 )
 
 
+#: What reading and writing raise when the stream is gone; gRPC's own errors of a broken batch are no `RpcError`.
+_GONE: Final = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError, RuntimeError)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
     """Where a gateway listens and how it proves who it is."""
@@ -124,7 +128,7 @@ class ServerConnection:
                 raise Unavailable("the connection is closed")
             try:
                 await self._context.write(part)
-            except (grpc.RpcError, asyncio.InvalidStateError, RuntimeError) as problem:
+            except _GONE as problem:
                 raise Unavailable(f"the connection of {self._context.peer()} is gone: {problem}") from None
 
     async def receive(self) -> Sequence[Message]:
@@ -140,7 +144,7 @@ class ServerConnection:
                 if not read.done():
                     break
                 encoded: object = read.result()
-            except (grpc.RpcError, asyncio.InvalidStateError, RuntimeError) as problem:
+            except _GONE as problem:
                 raise Unavailable(f"the connection of {self._context.peer()} broke: {problem}") from None
             finally:
                 read.cancel()

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
 from luciole import limits
-from luciole.errors import Unavailable
+from luciole.errors import Rejected
 from luciole.model.ids import ExecutionKey
 from luciole.model.outbox import Entry
 from luciole.model.routing import Offer
@@ -132,14 +132,13 @@ class Session:
     async def _send(self, frame: Sequence[Message], undeliverable: Undeliverable) -> None:
         try:
             await self.connection.send(frame)
-        except Unavailable:
-            raise
-        except Exception as problem:  # noqa: BLE001 - one message that can't be encoded does not stop the others
+        except Rejected as problem:
+            # What can't be encoded, and nothing else: a connection that breaks is no fault of what was sent.
             for part in self._apart(frame, problem, undeliverable):
                 await self._send(part, undeliverable)
 
     def _apart(
-        self, frame: Sequence[Message], problem: Exception, undeliverable: Undeliverable
+        self, frame: Sequence[Message], problem: Rejected, undeliverable: Undeliverable
     ) -> Iterator[Sequence[Message]]:
         """Take a frame apart that can't be sent: into messages, deliveries into halves, down to the one at fault."""
         only = frame[0]
