@@ -82,7 +82,7 @@ def _title(result: Result) -> str:
     parts = (
         [result.profile] if backend == "none" else [f"{result.profile} on {backend} {result.backend.get('version')}"]
     )
-    parts += [str(result.requested[name]) for name in ("topology",) if name in result.requested]
+    parts += [str(result.requested[name]) for name in ("topology", "phase") if name in result.requested]
     if result.requested.get("path") == "single":
         parts.append("one transaction a job")
     return ", ".join(parts)
