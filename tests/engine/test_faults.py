@@ -22,7 +22,7 @@ from luciole.store.spi import Store
 from luciole.testing.clock import FakeClock
 from luciole.wire.messages import Delivered
 from tests.engine.scripted import ScriptedExecutor, SmallCluster, crash, linger
-from tests.engine.unreliable import UnreliableStore
+from tests.engine.unreliable import Unreliables, UnreliableStore
 
 E1, E2 = "1" * 16, "2" * 16
 
@@ -100,25 +100,20 @@ async def test_a_newcomer_gets_its_share_in_about_two_seconds_and_nothing_moves_
 async def test_a_node_told_nothing_for_longer_than_its_lease_writes_nothing() -> None:
     """Method: its store hangs for three leases, another node takes over; then its verbs get through again."""
     cluster = SmallCluster()
-    stores: list[UnreliableStore] = []
-
-    def watched(store: Store) -> Store:
-        stores.append(UnreliableStore(store, cluster.clock, seeded_chance(1)))
-        return stores[-1].as_store()
-
-    stalled = await cluster.start(store=watched)
+    unreliable = Unreliables(cluster.clock)
+    stalled = await cluster.start(store=unreliable.put)
     await cluster.schedule("secondly", every("1s").to_spec())
     await cluster.clock.advance(2 * SECOND_US)
-    stores[0].frozen = asyncio.Event()
+    unreliable.stores[0].frozen = asyncio.Event()
     other = await cluster.start()
     await cluster.clock.advance(9 * SECOND_US)
     assert stalled.engine.leases.trusted() == ()
     assert len(other.engine.leases.trusted()) == cluster.shards
-    stores[0].frozen.set()
-    stores[0].frozen = None
-    stores[0].calls.clear()
+    unreliable.stores[0].frozen.set()
+    unreliable.stores[0].frozen = None
+    unreliable.stores[0].calls.clear()
     await cluster.clock.advance(1 * SECOND_US)
-    calls = stores[0].calls
+    calls = unreliable.stores[0].calls
     assert "commit_plan" not in calls[: calls.index("acquire_leases")]
     assert stalled.telemetry.counters["plans_refused_stale"] == 0
     # It lives, and gets its share again.
@@ -134,19 +129,17 @@ async def test_a_plan_that_is_stopped_on_its_way_to_the_store_is_held_back_and_f
     """
     # I3: the deadline travels with the lease.
     cluster = SmallCluster()
-    stores: list[UnreliableStore] = []
-
-    def watched(store: Store) -> Store:
-        stores.append(UnreliableStore(store, cluster.clock, seeded_chance(1)))
-        return stores[-1].as_store()
-
-    node = await cluster.start(store=watched)
+    unreliable = Unreliables(cluster.clock)
+    node = await cluster.start(store=unreliable.put)
     await cluster.schedule("secondly", every("1s").to_spec(), policy=Policy(overlap=Overlap.ALLOW))
     await cluster.clock.advance(2 * SECOND_US)
-    stores[0].frozen, stores[0].freezes = asyncio.Event(), frozenset({"commit_plan", "commit_stride"})
+    unreliable.stores[0].frozen, unreliable.stores[0].freezes = (
+        asyncio.Event(),
+        frozenset({"commit_plan", "commit_stride"}),
+    )
     await cluster.clock.advance(9 * SECOND_US)
-    stores[0].frozen.set()
-    stores[0].frozen = None
+    unreliable.stores[0].frozen.set()
+    unreliable.stores[0].frozen = None
     await cluster.clock.advance(2 * SECOND_US)
     fired = sorted(view.key.fire_us for view in await cluster.executions())
     counters = node.telemetry.counters
@@ -197,20 +190,15 @@ async def test_without_its_own_deadline_every_stale_write_is_refused_and_counted
 
 async def test_a_store_that_is_away_for_a_while_finds_everything_back_at_work() -> None:
     cluster = SmallCluster()
-    stores: list[UnreliableStore] = []
-
-    def watched(store: Store) -> Store:
-        stores.append(UnreliableStore(store, cluster.clock, seeded_chance(1)))
-        return stores[-1].as_store()
-
-    node = await cluster.start(store=watched)
+    unreliable = Unreliables(cluster.clock)
+    node = await cluster.start(store=unreliable.put)
     await cluster.schedule("secondly", every("1s").to_spec())
     executor = ScriptedExecutor(cluster.clock, E1)
     await executor.join(node)
     await cluster.clock.advance(3 * SECOND_US)
-    stores[0].down = True
+    unreliable.stores[0].down = True
     await cluster.clock.advance(20 * SECOND_US)
-    stores[0].down = False
+    unreliable.stores[0].down = False
     back_us = cluster.clock.now_us()
     await cluster.clock.advance(10 * SECOND_US)
     views = await cluster.executions()

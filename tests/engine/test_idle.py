@@ -3,10 +3,8 @@
 from collections import Counter
 
 from luciole.limits import SECOND_US
-from luciole.runtime.chance import seeded_chance
-from luciole.store.spi import Store
 from tests.engine.scripted import ScriptedExecutor, SmallCluster
-from tests.engine.unreliable import UnreliableStore
+from tests.engine.unreliable import Unreliables
 
 MINUTE_S = 60
 
@@ -20,19 +18,14 @@ async def test_an_idle_node_asks_less_than_seven_questions_a_second() -> None:
     How many statements a verb takes is asserted where the statements are: `test_postgres_idle`.
     """
     cluster = SmallCluster()
-    stores: list[UnreliableStore] = []
-
-    def counting(store: Store) -> Store:
-        stores.append(UnreliableStore(store, cluster.clock, seeded_chance(1)))
-        return stores[0].as_store()
-
-    node = await cluster.start(store=counting)
+    unreliable = Unreliables(cluster.clock)
+    node = await cluster.start(store=unreliable.put)
     executor = ScriptedExecutor(cluster.clock, "e" * 16)
     await executor.join(node)
     await cluster.clock.advance(20 * SECOND_US)
-    stores[0].calls.clear()
+    unreliable.stores[0].calls.clear()
     await cluster.clock.advance(MINUTE_S * SECOND_US)
-    calls = Counter(stores[0].calls)
+    calls = Counter(unreliable.stores[0].calls)
     await cluster.stop()
     assert calls["beat"] >= MINUTE_S - 1
     # A lost wake-up is noticed in half a second.

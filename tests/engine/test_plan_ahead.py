@@ -12,11 +12,10 @@ from luciole.model.job import Overlap
 from luciole.model.plan import DueBatch
 from luciole.model.schedule import Policy, Reason, ScheduleState
 from luciole.model.trigger import every, once
-from luciole.runtime.chance import seeded_chance
 from luciole.store.memory import MemoryStore
 from luciole.store.spi import Store
 from tests.engine.scripted import ScriptedExecutor, SmallCluster, crash, linger
-from tests.engine.unreliable import UnreliableStore
+from tests.engine.unreliable import Unreliables
 
 FORBID = Policy(overlap=Overlap.FORBID)
 
@@ -178,14 +177,8 @@ async def test_a_node_that_froze_at_the_instant_and_goes_on_forgets_nothing_of_i
     """
     # I3: I6: a refusal by the fence says nothing about the entry, and a record says something about it.
     cluster = SmallCluster()
-    stores: list[UnreliableStore] = []
-
-    def unreliable(store: MemoryStore) -> Store:
-        stores.append(UnreliableStore(store, cluster.clock, seeded_chance(frozen_ms)))
-        stores[-1].latency_max_us = 4 * MS_US
-        return stores[-1].as_store()
-
-    starting = asyncio.create_task(cluster.start(store=unreliable, plan_ahead="2s"))
+    unreliable = Unreliables(cluster.clock, seed=frozen_ms, latency_max_us=4 * MS_US)
+    starting = asyncio.create_task(cluster.start(store=unreliable.put, plan_ahead="2s"))
     await cluster.clock.advance(50 * MS_US)
     node = await starting
     executors = [ScriptedExecutor(cluster.clock, name * 16) for name in "ef"]
@@ -195,10 +188,10 @@ async def test_a_node_that_froze_at_the_instant_and_goes_on_forgets_nothing_of_i
     for number in range(30):
         await cluster.schedule(f"s-{number}", once(to_datetime(at_us)).to_spec())
     await cluster.clock.advance(10 * SECOND_US + from_us)
-    stores[0].frozen = asyncio.Event()
+    unreliable.stores[0].frozen = asyncio.Event()
     await cluster.clock.advance(frozen_ms * MS_US)
-    stores[0].frozen.set()
-    stores[0].frozen = None
+    unreliable.stores[0].frozen.set()
+    unreliable.stores[0].frozen = None
     await cluster.clock.advance(20 * SECOND_US)
     states = [view.state for view in await cluster.executions()]
     started = [(key, attempt) for executor in executors for key, attempt, _ in executor.starts]

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from luciole.errors import OutcomeUnknown, StoreUnavailable
-from luciole.runtime.chance import Chance
+from luciole.runtime.chance import Chance, seeded_chance
 from luciole.store.spi import Store
 from luciole.testing.clock import FakeClock
 
@@ -59,3 +59,20 @@ class UnreliableStore:
             await self.frozen.wait()
         if self.latency_max_us:
             await self._clock.sleep(int(self._chance() * self.latency_max_us))
+
+
+class Unreliables:
+    """Puts an unreliable store before each node that is started with `put`, and keeps them at hand."""
+
+    def __init__(self, clock: FakeClock, *, seed: int = 1, latency_max_us: int = 0) -> None:
+        self._clock = clock
+        self._seed = seed
+        self._latency_max_us = latency_max_us
+        self.stores: list[UnreliableStore] = []
+
+    def put(self, store: Store) -> Store:
+        """Return a store that stands before another."""
+        made = UnreliableStore(store, self._clock, seeded_chance(self._seed))
+        made.latency_max_us = self._latency_max_us
+        self.stores.append(made)
+        return made.as_store()

@@ -7,12 +7,14 @@ import pytest
 
 from luciole import limits
 from luciole.errors import InvalidValue, StoreUnavailable, Unavailable
+from luciole.gateway.session import Session
 from luciole.limits import MS_US, SECOND_US
 from luciole.model.execution import ExecutionState
 from luciole.model.job import JobSpec
 from luciole.model.outbox import AttemptOutcome, Report, Settled, Settlement
 from luciole.store.memory import MemoryStore
 from luciole.store.spi import Store
+from luciole.testing import FakeClock
 from luciole.wire.connection import Connection
 from luciole.wire.messages import (
     Beat,
@@ -408,3 +410,14 @@ async def test_executors_hear_of_a_new_node_with_the_heartbeat_that_found_it() -
     told = [message.peers for message in executor.heard if isinstance(message, BeatAnswer)]
     assert told == [("127.0.0.1:7702",)]
     await cluster.stop()
+
+
+async def test_a_session_begins_with_its_welcome_whatever_else_is_urgent() -> None:
+    wire = Wire([])
+    session = Session(wire, Hello(executor_id=E1, handlers=(), slots=1), FakeClock())
+    session.push(Welcome(protocol=1, node_id=E2, now_us=0, session_ttl_us=SECOND_US))
+    session.push(Demand(waiting=1))
+    session.push(BeatAnswer(now_us=0, peers=("127.0.0.1:7702",)))
+    session.close()
+    await session.write(lambda *_: None)
+    assert [type(message) for message in wire.sent] == [Welcome, BeatAnswer, Demand]

@@ -12,11 +12,14 @@ from luciole.model.outbox import Entry
 from luciole.model.routing import Offer
 from luciole.runtime.clock import Clock
 from luciole.wire.connection import Connection
-from luciole.wire.messages import BeatAnswer, Deliver, Delivered, Held, Hello, Message
+from luciole.wire.messages import BeatAnswer, Deliver, Delivered, Held, Hello, Message, Welcome
 
 _log = logging.getLogger("luciole.session")
 
 #: Told of an attempt that could not be put on the wire, and why.
+#: What waits for no payload. A session begins with its welcome, whatever it has to be told at once.
+_FIRST = (Welcome, BeatAnswer)
+
 Undeliverable = Callable[["Session", Delivered, Exception], None]
 
 
@@ -82,9 +85,9 @@ class Session:
         return unused
 
     def push(self, message: Message) -> None:
-        """Send a message soon, in order, but for answers to heartbeats, which come first."""
+        """Send a message soon, in order, but for the welcome and answers to heartbeats, which come first."""
         if not self.closed:
-            (self._answers if isinstance(message, BeatAnswer) else self._outgoing).append(message)
+            (self._answers if isinstance(message, _FIRST) else self._outgoing).append(message)
             self._wake.set()
 
     async def write(self, undeliverable: Undeliverable) -> None:
