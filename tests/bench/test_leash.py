@@ -22,15 +22,17 @@ PATIENCE_S = 60
 #: So many repeats that the run would go on for minutes if nobody stopped it.
 LONG = ("--size", "smoke", "--ceiling", "none", "--repeats", "100")
 
+BURST = (sys.executable, "-m", "luciole", "bench", "run", "burst", *LONG)
+
 
 class Bench:
     """A burst that runs in a process of its own, with a folder for temporary files of its own."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, program: tuple[str, ...] = ()) -> None:
         self.temporary, self.out = folder / "tmp", folder / "out"
         self.temporary.mkdir()
         self.child = subprocess.Popen(
-            [sys.executable, "-m", "luciole", "bench", "run", "burst", *LONG, "--out", str(self.out), *arguments],
+            [*program, *BURST, "--out", str(self.out), *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -76,8 +78,8 @@ def launch(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
     """Start benches that end with the test at the latest."""
     benches: list[Bench] = []
 
-    def start(*arguments: str) -> Bench:
-        benches.append(Bench(tmp_path, *arguments))
+    def start(*arguments: str, program: tuple[str, ...] = ()) -> Bench:
+        benches.append(Bench(tmp_path, *arguments, program=program))
         return benches[-1]
 
     yield start
@@ -102,6 +104,16 @@ def test_a_signal_ends_the_bench_with_all_its_processes_and_files(started: Bench
     assert read_result(started.out).verdict.reason == "interrupted"
     assert _gone(processes)
     assert started.left() == []
+
+
+@pytest.mark.slow
+def test_sigterm_ends_a_bench_that_a_script_runs_in_the_background(launch: Callable[..., Bench]) -> None:
+    bench = launch(program=("/bin/sh", "-c", 'trap "" INT; exec "$@"', "script"))  # As `command &` of a script does.
+    processes = bench.wait_for_schedulers()
+    bench.child.terminate()
+    assert bench.end()[-1] == "bench: INVALID interrupted"
+    assert _gone(processes)
+    assert bench.left() == []
 
 
 @pytest.mark.slow
