@@ -7,7 +7,7 @@ import pytest
 from luciole.bench import lock
 from luciole.bench.result import Repeat, read_result
 from luciole.bench.steady.capacity import binding
-from luciole.bench.steady.search import Search
+from luciole.bench.steady.search import Confirmation, Search
 from tests.bench.test_cli import call
 
 
@@ -40,6 +40,32 @@ def test_the_search_ends_at_the_most_that_is_asked_for() -> None:
 def test_where_nothing_is_met_the_search_ends_with_nothing() -> None:
     met, tried = found(0, start=8)
     assert (met, tried) == (0, [8, 4, 2, 1])
+
+
+def confirmed(amount: int, *, limit: int) -> tuple[int, list[int]]:
+    confirmation = Confirmation(amount=amount)
+    tried = []
+    while (trial := confirmation.next()) is not None:
+        tried.append(trial)
+        confirmation.note(trial, met=trial <= limit)
+    return confirmation.met, tried
+
+
+def test_what_short_windows_met_is_confirmed_around_it() -> None:
+    assert confirmed(1_000, limit=1_000) == (1_000, [900, 1_000, 1_100])
+    assert confirmed(1_000, limit=2_000) == (1_100, [900, 1_000, 1_100])
+    assert confirmed(1_000, limit=950) == (900, [900, 1_000, 1_100])
+
+
+def test_where_short_windows_flattered_a_lower_amount_is_confirmed() -> None:
+    assert confirmed(1_700_000, limit=1_300_000) == (1_224_000, [1_530_000, 1_224_000, 1_360_000, 1_496_000])
+
+
+@pytest.mark.parametrize("amount", [1, 7, 999, 2_000_000])
+def test_where_longer_windows_meet_nothing_the_confirmation_ends_with_nothing(amount: int) -> None:
+    met, tried = confirmed(amount, limit=0)
+    assert met == 0
+    assert len(tried) < 100
 
 
 def step(busiest: dict[str, float], **figures: float) -> Repeat:

@@ -10,7 +10,7 @@ from luciole.bench.backends import Backend
 from luciole.bench.result import Repeat, Result
 from luciole.bench.steady.measure import steady_repeat
 from luciole.bench.steady.sampler import part_of
-from luciole.bench.steady.search import Search
+from luciole.bench.steady.search import Confirmation, Search
 from luciole.bench.steady.spec import SteadySpec
 from luciole.bench.verdict import InvalidRun
 from luciole.runtime.clock import Clock
@@ -18,9 +18,6 @@ from luciole.runtime.extras import require
 
 with require("bench"):
     import psutil
-
-#: At what share of the capacity it is confirmed: below it must be met, above need not be.
-_CONFIRMATIONS = (0.9, 1.0, 1.1)
 
 #: A resource that is used to this share is full.
 _FULL = 0.85
@@ -102,14 +99,17 @@ class CapacityMeasure:
                 met = step
         if met is None:
             raise InvalidRun(f"not even {search.failed:,} schedules hold the objective: there is no capacity to find")
-        confirmed = 0
-        for share in _CONFIRMATIONS:
-            step = await self._step("confirm", round(search.met * share), spec.confirm_s)
+        confirmation = Confirmation(amount=search.met)
+        while (amount := confirmation.next()) is not None:
+            step = await self._step("confirm", amount, spec.confirm_s)
+            confirmation.note(amount, met=not step.objective)
             if step.objective:
                 unmet = step
             else:
-                confirmed, met = round(search.met * share), step
-        return self._repeat(index, confirmed, met, unmet, notes)
+                met = step
+        if confirmation.amount < search.met:
+            notes.append(f"short windows met {search.met:,} schedules, which longer ones did not confirm")
+        return self._repeat(index, confirmation.met, met, unmet, notes)
 
     async def _step(self, why: str, schedules: int, duration_s: int) -> Repeat:
         load = msgspec.structs.replace(self._load, schedules=schedules, duration_s=duration_s)
