@@ -10,6 +10,7 @@ from luciole.runtime.clock import SystemClock
 from luciole.settings import Settings
 from luciole.store.memory import MemoryState, MemoryStore
 from luciole.store.spi import Store
+from luciole.store.sql.sqlite.connecting import Durability
 from luciole.store.sql.sqlite.dialect import SqliteDialect
 from luciole.store.sql.store import SqlStore
 
@@ -18,11 +19,12 @@ def make_store(dsn: str) -> Store:
     """Return the store that an address names, not yet open.
 
     Args:
-        dsn: a path or `sqlite:///path`; `postgresql://user@host/database`; or `memory://name`, one database for all
-            of this process that use the name.
+        dsn: a path or `sqlite:///path`, which may end in `?durability=normal` (or `off`, `full`);
+            `postgresql://user@host/database`; or `memory://name`, one database for all of this process that use the
+            name.
 
     Raises:
-        InvalidValue: no store has this kind of address.
+        InvalidValue: no store has this kind of address, or it asks for a durability that there is not.
         MissingExtra: the store needs a package that is not installed.
     """
     scheme, found, _ = dsn.partition("://")
@@ -67,8 +69,21 @@ def _memory(dsn: str) -> Store:
 
 
 def _sqlite(dsn: str) -> Store:
-    path = dsn.removeprefix("sqlite://").removeprefix("/") if "://" in dsn else dsn
-    return SqlStore(SqliteDialect(path, clock=SystemClock(), chance=system_chance()))
+    path, durability = dsn, Durability.FULL
+    if "://" in dsn:
+        path, _, words = dsn.removeprefix("sqlite://").removeprefix("/").partition("?")
+        durability = _durability(words)
+    return SqlStore(SqliteDialect(path, clock=SystemClock(), chance=system_chance(), durability=durability))
+
+
+def _durability(words: str) -> Durability:
+    """Return what `durability=normal` asks for; without a word, all of it."""
+    name, _, value = words.partition("=")
+    if not words:
+        return Durability.FULL
+    if name != "durability" or value not in set(Durability):
+        raise InvalidValue(f"dsn: {words[:40]!r} says nothing to SQLite; write ?durability={'|'.join(Durability)}")
+    return Durability(value)
 
 
 def _postgres(dsn: str) -> Store:

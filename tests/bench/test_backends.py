@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from luciole.bench.backends import Place, PostgresBackend, SqliteBackend, hide_passwords, make_backend
+from luciole.bench.backends import Place, PostgresBackend, SqliteBackend, hide_passwords, make_backend, sqlite_path
 from luciole.bench.verdict import BackendUnavailable, Usage
 
 SECRET = "hunter2"
@@ -83,5 +83,6 @@ async def test_what_commits_to_sqlite_survive_is_chosen_and_recorded(tmp_path: P
     with backend:
         place = await backend.fresh()
         described = await backend.described()
-    assert place.synchronous == "normal"
+    assert (place.synchronous, place.dsn.partition("?")[2]) == ("normal", "durability=normal")
+    assert sqlite_path(place.dsn).name == "bench.db"
     assert described["settings"] == {"synchronous": "normal"}

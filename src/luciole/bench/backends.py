@@ -149,7 +149,9 @@ class SqliteBackend(Backend):
     async def fresh(self) -> Place:
         """Return a file that does not exist yet, in a folder of its own."""
         home = Path(tempfile.mkdtemp(dir=self.folder))
-        return Place(dsn=f"sqlite:///{home / 'bench.db'}", synchronous=self._synchronous)
+        # Nodes and enqueuers of the product learn it from the address, as a user's do.
+        words = "" if self._synchronous == "full" else f"?durability={self._synchronous}"
+        return Place(dsn=f"sqlite:///{home / 'bench.db'}{words}", synchronous=self._synchronous)
 
     def scratch(self, place: Place) -> Path:
         """Return the folder of the place."""
@@ -297,8 +299,8 @@ def make_backend(name: str, *, dsn: str | None, programs: str, settings: Setting
 
 
 def sqlite_path(dsn: str) -> Path:
-    """Return the file that `sqlite:///path` names."""
-    return Path(dsn.removeprefix("sqlite:///"))
+    """Return the file that `sqlite:///path` or `sqlite:///path?durability=normal` names."""
+    return Path(dsn.removeprefix("sqlite:///").partition("?")[0])
 
 
 def durable_folder() -> Path:

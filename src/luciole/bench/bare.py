@@ -101,10 +101,10 @@ class _PostgresLine:
 class _SqliteLine:
     """One connection, as durable as the product's."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, durability: str) -> None:
         self._connection = connection
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA synchronous = {durability}")
 
     async def do(self, command: str) -> None:
         self._connection.execute(command)
@@ -121,7 +121,8 @@ async def _open_postgres(place: Place) -> _Line:
 
 
 async def _open_sqlite(place: Place) -> _Line:
-    return _SqliteLine(sqlite3.connect(sqlite_path(place.dsn), isolation_level=None, timeout=10))
+    durability = place.dsn.partition("?durability=")[2] or "full"
+    return _SqliteLine(sqlite3.connect(sqlite_path(place.dsn), isolation_level=None, timeout=10), durability)
 
 
 _OPEN: dict[str, Callable[[Place], Awaitable[_Line]]] = {"postgres": _open_postgres, "sqlite": _open_sqlite}
