@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from luciole.errors import InvalidValue
-from luciole.store.sql.sqlite import dialect
+from luciole.store.sql.sqlite import connecting, dialect
 from luciole.wiring import make_store
 
 
@@ -17,7 +17,7 @@ async def test_an_address_says_what_a_commit_to_sqlite_survives(
     words: str, level: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[sqlite3.Connection] = []
-    connect = dialect.connect
+    connect = connecting.connect
 
     def noted(*arguments: object, **named: object) -> sqlite3.Connection:
         opened.append(connect(*arguments, **named))  # type: ignore[arg-type] # passed on as they came
