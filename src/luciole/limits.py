@@ -184,6 +184,10 @@ TELEMETRY_WINDOW_US: Final = 10 * SECOND_US
 FAILURES_LOGGED_MAX: Final = 20
 FAILURES_WINDOW_US: Final = 1 * SECOND_US
 
+#: A node whose clock is ahead of the store's may take what is ready for due; what is due later than this is nowhere
+#: under way yet, so its end needs nobody's leave.
+CANCEL_MARGIN_US: Final = 250 * MS_US
+
 #: An attempt that came back for an unknown handler is offered again after this pause.
 UNKNOWN_HANDLER_PAUSE_US: Final = 1 * SECOND_US
 #: A handler may put its next attempt off by at most this.

@@ -3,6 +3,7 @@
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
+from luciole import limits
 from luciole.model.execution import ExecutionState
 from luciole.model.ids import ExecutionKey, ExecutorId, JobId
 from luciole.model.instant import Instant
@@ -39,6 +40,22 @@ class Entry(NamedTuple):
     content_type: str | None = None
     labels: tuple[tuple[str, str], ...] | None = None
     deadline_us: Instant | None = None
+
+
+def under_way(state: EntryState, due_us: Instant, now_us: Instant, *, delivered: bool) -> bool:
+    """Whether somebody may be running what an open entry is about, or be about to: its end can only be asked for.
+
+    Args:
+        state: the entry's.
+        due_us: when its attempt is due.
+        now_us: the store's clock, read under the entry's lock.
+        delivered: somebody has it, on record.
+    """
+    if state in {EntryState.WAITING, EntryState.PARKED}:
+        return False
+    # I11: nothing starts before its due time. What is planned ahead is sent only once it is on record.
+    margin_us = 0 if state is EntryState.HELD else limits.CANCEL_MARGIN_US
+    return delivered or due_us <= now_us + margin_us
 
 
 class AttemptOutcome(StrEnum):

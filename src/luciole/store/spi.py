@@ -273,9 +273,10 @@ class ExecutionStore(Protocol):
     async def request_cancel(self, keys: Sequence[ExecutionKey]) -> tuple[ExecutionState | None, ...]:
         """Ask for the end of executions, durably.
 
-        A waiting or parked one is CANCELLED at once; another open one when its holder or executor hears of it.
-        The end of a parked one releases its successor as `settle` does. Safe to repeat; at most
-        `limits.PAGE_MAX` keys.
+        One that nobody can be running yet is CANCELLED at once, whoever holds its shard: a waiting or parked one, one
+        that is HELD and not due, one that is READY and due later than `limits.CANCEL_MARGIN_US`, retries included
+        (`outbox.under_way`). Another open one ends when its holder or executor hears of it. Such an end releases its
+        successor as `settle` does. Safe to repeat; at most `limits.PAGE_MAX` keys.
 
         Returns:
             The state of each afterwards (None: no such execution), in order.

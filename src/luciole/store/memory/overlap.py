@@ -5,7 +5,7 @@ from enum import Enum
 from luciole.model.execution import ExecutionState
 from luciole.model.instant import Instant
 from luciole.model.job import EntryFlag
-from luciole.model.outbox import EntryState
+from luciole.model.outbox import EntryState, under_way
 from luciole.model.schedule import OverlapCode
 from luciole.store.memory.state import EntryRow, Group, MemoryState
 
@@ -40,12 +40,12 @@ def admit(state: MemoryState, group: Group, overlap: OverlapCode, now_us: Instan
 def cancel(state: MemoryState, row: EntryRow, now_us: Instant) -> ExecutionState:
     """End an execution that nobody runs at once; ask for the end of any other. Return its state afterwards."""
     execution = state.executions[row.group][row.key]
-    if row.state in {EntryState.WAITING, EntryState.PARKED}:
+    if not under_way(row.state, row.due_us, now_us, delivered=row.delivered or row.executor_id is not None):
         execution.move(ExecutionState.CANCELLED)
         execution.finished_us = now_us
         execution.troubled_us = None
-        was_parked = row.state is EntryState.PARKED
-        state.close_entry(row, releases=was_parked and bool(row.flags & EntryFlag.RELEASES))
+        was_waiting = row.state is EntryState.WAITING
+        state.close_entry(row, releases=not was_waiting and bool(row.flags & EntryFlag.RELEASES))
     else:
         row.cancel = True
         state.hint([row.key.shard])

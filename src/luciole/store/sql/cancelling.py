@@ -6,7 +6,7 @@ from typing import TypeAlias
 from luciole.model.execution import ExecutionState
 from luciole.model.ids import NO_SCHEDULE, ExecutionKey, ScheduleId, Shard
 from luciole.model.job import EntryFlag
-from luciole.model.outbox import EntryState
+from luciole.model.outbox import EntryState, under_way
 from luciole.store.sql.script import Query, Script
 
 #: A shard and a schedule: what overlap is decided for.
@@ -43,7 +43,7 @@ def release(ended: Mapping[Group, int]) -> Script[None]:
 
 
 def cancel(keys: Sequence[ExecutionKey]) -> Script[dict[ExecutionKey, ExecutionState]]:
-    """End executions that nobody runs at once, ask for the end of the others, one by one in this order.
+    """End executions at once that nobody can be running yet, ask for the end of the others, one by one in this order.
 
     Returns:
         The state of each open one afterwards; those that are not open are absent.
@@ -51,9 +51,11 @@ def cancel(keys: Sequence[ExecutionKey]) -> Script[dict[ExecutionKey, ExecutionS
     groups = groups_of(keys)
     yield Query("lock_cursors", rows=groups)
     rows = yield Query("lock_entries", rows=sorted(set(keys)))
+    # After the locks: what became due while they were waited for may be under way.
+    now_us = (yield Query("clock"))[0][0] if rows else 0
     states = {ExecutionKey(*row[:4]): EntryState(row[5]) for row in rows}
-    releases = {ExecutionKey(*row[:4]) for row in rows if row[6] & EntryFlag.RELEASES}
-    after = {ExecutionKey(*row[:4]): ExecutionState(row[9]) for row in rows}
+    by_key = {ExecutionKey(*row[:4]): row for row in rows}
+    after = {key: ExecutionState(row[9]) for key, row in by_key.items()}
     waiting = yield from waiting_of(groups)
     ended: dict[Group, int] = {}
     released: list[ExecutionKey] = []
@@ -61,20 +63,22 @@ def cancel(keys: Sequence[ExecutionKey]) -> Script[dict[ExecutionKey, ExecutionS
     parked: list[ExecutionKey] = []
     for key in dict.fromkeys(key for key in keys if key in states):
         group = (key.shard, key.schedule_id)
-        if states[key] in {EntryState.WAITING, EntryState.PARKED}:
-            after[key] = ExecutionState.CANCELLED
-        else:
+        row = by_key[key]
+        if under_way(states[key], row[10], now_us, delivered=bool(row[11] or row[8])):
             asked.append(key)
+            continue
+        after[key] = ExecutionState.CANCELLED
         if states[key] is EntryState.WAITING:
             waiting[group].remove(key)
-        elif states[key] is EntryState.PARKED:
+            continue
+        if states[key] is EntryState.PARKED:
             parked.append(key)
-            if key in releases:
-                ended[group] = ended.get(group, 0) + 1
-                successor = waiting[group].pop(0) if waiting.get(group) else None
-                if successor:
-                    released.append(successor)
-                    states[successor], after[successor] = EntryState.READY, ExecutionState.READY
+        if row[6] & EntryFlag.RELEASES:
+            ended[group] = ended.get(group, 0) + 1
+            successor = waiting[group].pop(0) if waiting.get(group) else None
+            if successor:
+                released.append(successor)
+                states[successor], after[successor] = EntryState.READY, ExecutionState.READY
     gone = sorted(key for key, state in after.items() if state is ExecutionState.CANCELLED)
     yield Query("bump_cursors", rows=[(*group, count) for group, count in sorted(ended.items()) if group[1]])
     yield Query("release_entries", rows=sorted(released))

@@ -16,6 +16,7 @@ from luciole.testing.contract.harness import StoreHarness
 from luciole.testing.contract.steps import (
     StoreContract,
     cancel_keys,
+    cursor_of,
     enqueued,
     execution_of,
     executions,
@@ -246,6 +247,49 @@ class TestCancel(StoreContract):
         assert await cancel_keys(a) == []
         assert await a.settle([a_settlement(first, releases=True)]) == (Settled.SETTLED,)
         assert (await ready_keys(a), await open_keys(a)) == ([], [])
+
+    async def test_what_is_not_due_yet_ends_at_once(self, harness: StoreHarness) -> None:
+        """Goal: a cancel takes effect in its own transaction, whoever asks, while nobody can be running it.
+
+        Method: one by request, one that waits for its second attempt, one that is planned ahead; each beside one that
+        may be under way.
+        """
+        a, b = harness.clients
+        leases = await lease_all(a)
+        ahead = await fire(a, leases, await scheduled(a, in_us=60 * SECOND_US))
+        later = await enqueued(a, delay_us=3_600 * SECOND_US)
+        tried, soon = await enqueued(a), await enqueued(a, delay_us=limits.CANCEL_MARGIN_US // 2)
+        retry_us = await a.now_us() + 60 * SECOND_US
+        await a.settle([a_settlement(tried, ExecutionState.RETRY_WAIT, due_us=retry_us)])
+        known = await enqueued(a, delay_us=60 * SECOND_US)
+        await a.record_deliveries(leases, [Delivery(known.key, 1, EXECUTOR_A, await a.now_us())])
+        before_us = await a.now_us()
+        keys = [ahead.key, later.key, tried.key, soon.key, known.key]
+        ended = (ExecutionState.CANCELLED,) * 3
+        for _ in range(2):
+            assert await b.request_cancel(keys) == (*ended, ExecutionState.READY, ExecutionState.READY)
+        for key in keys[:3]:
+            view = await execution_of(a, key)
+            assert view.finished_us is not None
+            assert before_us <= view.finished_us <= await a.now_us()
+        # Whoever has it in memory is not allowed to send it.
+        deliveries = [Delivery(ahead.key, 1, EXECUTOR_A, before_us), Delivery(tried.key, 2, EXECUTOR_A, before_us)]
+        assert await a.record_deliveries(leases, deliveries) == ()
+        assert sorted(await cancel_keys(a)) == sorted([soon.key, known.key])
+        assert await open_keys(a) == [known.key]
+
+    async def test_the_end_of_what_is_not_due_releases_its_successor(self, harness: StoreHarness) -> None:
+        a, _ = harness.clients
+        leases = await lease_all(a)
+        first = await fire(a, leases, await scheduled(a, overlap=Overlap.QUEUE_ONE))
+        await fire_next(a, leases)
+        retry_us = await a.now_us() + 60 * SECOND_US
+        await a.settle([a_settlement(first, ExecutionState.RETRY_WAIT, due_us=retry_us)])
+        revision = (await cursor_of(a)).revision
+        assert await a.request_cancel([first.key]) == (ExecutionState.CANCELLED,)
+        assert [key.fire_us for key in await ready_keys(a)] == [first.key.fire_us + 60 * SECOND_US]
+        # A plan at the same moment can't miss it.
+        assert (await cursor_of(a)).revision == revision + 1
 
     async def test_the_end_of_a_parked_execution_releases_its_successor(self, harness: StoreHarness) -> None:
         a, _ = harness.clients

@@ -46,7 +46,7 @@ ORDER BY entry.schedule_id, entry.fire_us, entry.part LIMIT :limit;
 -- name: lock_entries
 -- rows: shard int, schedule_id bigint, fire_us bigint, part bigint
 SELECT entry.shard, entry.schedule_id, entry.fire_us, entry.part, entry.attempt, entry.state, entry.flags, entry.cancel,
-    entry.executor_id, execution.state
+    entry.executor_id, execution.state, entry.due_us, entry.delivered
 FROM {rows}
 JOIN entry ON entry.shard = batch.shard AND entry.schedule_id = batch.schedule_id
     AND entry.fire_us = batch.fire_us AND entry.part = batch.part
