@@ -77,10 +77,19 @@ def test_a_starved_generator_makes_the_run_invalid(late_us: int, valid: bool) ->
     late = Distribution()
     late.add(late_us, 100)
     beside = RequestsBeside(10, 1)
-    beside._told = {"plain": 1, "retried": 0, "cancelled": 0, "late": late.percentiles(), "taken": late.percentiles()}  # noqa: SLF001 - as the process tells it
+    times = dict.fromkeys(("late", "taken", "cancel_time"), late.percentiles())
+    beside._told = {"plain": 1, "retried": 0, "cancelled": 0, **times}  # noqa: SLF001 - as the process tells it
     repeat = Repeat(index=0)
     beside.fill(repeat)
     assert (not repeat.invalid) == valid
+
+
+@pytest.mark.parametrize("ended", [3, 2])
+def test_a_cancellation_in_time_without_effect_is_a_violation(ended: int) -> None:
+    beside = RequestsBeside(10, 1)
+    beside._told = {"plain": 1, "retried": 0, "cancelled": 3, "cancelled_at_once": ended}  # noqa: SLF001 - as the process tells it
+    (one,) = beside.checks()
+    assert (one.name, one.passed) == ("cancels_in_time_that_took_effect_at_once", ended == 3)
 
 
 @pytest.mark.slow
@@ -92,4 +101,5 @@ def test_a_small_mixture_ends_as_it_must(tmp_path: Path, monkeypatch: pytest.Mon
     result = read_result(tmp_path)
     assert code in {0, 7}, lines  # On a busy machine it may be late, but nothing is lost.
     assert result.repeats[0].figures["requests"] > 0
+    assert result.repeats[0].figures["cancelled"] > 0
     assert all(one.passed for one in result.repeats[0].checks)

@@ -69,6 +69,8 @@ class Handle(Generic[R_co]):
     async def cancel(self) -> ExecutionState:
         """Ask for its end; return where it stands afterwards. One that has ended stays as it is.
 
+        What is not due yet is cancelled when this returns; what is due or runs ends when its executor hears of it.
+
         Raises:
             NotFound: there is no such execution.
         """

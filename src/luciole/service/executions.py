@@ -48,8 +48,8 @@ async def read_history(store: Store, schedule: ScheduleView, *, limit: int) -> S
 async def cancel(store: Store, keys: Sequence[ExecutionKey]) -> tuple[ExecutionState, ...]:
     """Ask for the end of executions; return the state of each afterwards, in order.
 
-    One that waits is cancelled at once; one that runs when its executor hears of it; one that has
-    ended stays as it is.
+    One that is not due yet, or waits for another, is cancelled at once; one that may run when its executor hears of
+    it; one that has ended stays as it is.
 
     Raises:
         NotFound: one of them does not exist; the others were asked to end all the same.

@@ -6,9 +6,9 @@ import msgspec
 
 from luciole import limits
 from luciole.bench.backends import Backend, Place
-from luciole.bench.check import Values
+from luciole.bench.check import Values, judge
 from luciole.bench.processes import Message, Process
-from luciole.bench.result import Percentiles, Repeat, Result
+from luciole.bench.result import Check, Percentiles, Repeat, Result
 from luciole.bench.steady.measure import steady_repeat
 from luciole.bench.steady.spec import SteadySpec
 from luciole.model.instant import Instant
@@ -76,12 +76,19 @@ class RequestsBeside:
         made = {kind: int(self._told[kind]) for kind in ("plain", "retried", "cancelled")}
         return {**made, "requests": sum(made.values())}
 
+    def checks(self) -> list[Check]:
+        """Judge whether each cancellation that came in time took effect at once."""
+        ended = int(self._told["cancelled_at_once"])
+        return [judge("cancels_in_time_that_took_effect_at_once", "report", "= :cancelled", ended, self.values())]
+
     def fill(self, repeat: Repeat) -> None:
         """Add what the requests took; a starved generator makes the run invalid."""
         late = msgspec.convert(self._told["late"], Percentiles)
         repeat.distributions["request_time"] = msgspec.convert(self._told["taken"], Percentiles)
         repeat.distributions["generator_lag"] = late
         repeat.figures["requests"] = float(self.values()["requests"])
+        repeat.figures["cancelled"] = float(self.values()["cancelled"])
+        repeat.distributions["cancel_time"] = msgspec.convert(self._told["cancel_time"], Percentiles)
         if late.p99 > _LATE_MAX_US:
             repeat.invalid.append(
                 f"the generator lagged: 1 % of its requests came {late.p99 / limits.SECOND_US:.1f} s late"

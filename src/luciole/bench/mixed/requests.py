@@ -6,6 +6,7 @@ whether those before it were answered or not.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from math import log
 
 from luciole import limits
@@ -13,6 +14,8 @@ from luciole.bench.loops import run_here
 from luciole.bench.percentiles import Distribution
 from luciole.bench.processes import Message, answer_lines
 from luciole.bench.steady import subject
+from luciole.client.handle import Handle
+from luciole.model.execution import ExecutionState
 from luciole.runtime.chance import Chance, seeded_chance
 from luciole.runtime.clock import SystemClock
 
@@ -20,8 +23,11 @@ from luciole.runtime.clock import SystemClock
 RETRIED_SHARE = 0.2
 CANCELLED_SHARE = 0.1
 
-#: What is cancelled would have become due long after the run.
-_FAR = "1h"
+#: What is cancelled would have become due after so long, and did become due where its cancellation had no effect.
+_DUE_AFTER_US = 3 * limits.SECOND_US
+
+#: A cancellation is asked for when at least so much is left until then; a later one proves nothing and is left out.
+_IN_TIME_US = limits.SECOND_US
 
 _HANDLER_MS = 20
 
@@ -32,7 +38,8 @@ class Requests:
     def __init__(self) -> None:
         self._clock = SystemClock()
         self._made = {"plain": 0, "retried": 0, "cancelled": 0}
-        self._late, self._taken = Distribution(), Distribution()
+        self._late, self._taken, self._cancelling = Distribution(), Distribution(), Distribution()
+        self._cancelled_at_once = 0
 
     async def make(self, rate: int, start_us: int, end_us: int, seed: int) -> Message:
         """Make requests at a rate from an instant to another."""
@@ -45,35 +52,51 @@ class Requests:
                     await self._clock.sleep(left_us)
                 self._late.add(self._clock.now_us() - round(at_us))
                 kind, one = self._choose(chance)
-                self._made[kind] += 1
-                group.create_task(self._timed(one, round(at_us)))
+                group.create_task(self._timed(kind, one, round(at_us)))
         await subject.app.close()
-        return {**self._made, "late": self._late.percentiles(), "taken": self._taken.percentiles()}
+        return {
+            **self._made,
+            "cancelled_at_once": self._cancelled_at_once,
+            "late": self._late.percentiles(),
+            "taken": self._taken.percentiles(),
+            "cancel_time": self._cancelling.percentiles(),
+        }
 
-    async def _timed(self, one: Callable[[], Awaitable[object]], at_us: int) -> None:
-        await one()
+    async def _timed(self, kind: str, one: Callable[[], Awaitable[Handle[None]]], at_us: int) -> None:
+        handle = await one()
+        if kind == "cancelled" and not await self._cancel(handle):
+            kind = "plain"
+        self._made[kind] += 1
         self._taken.add(self._clock.now_us() - at_us)
 
-    def _choose(self, chance: Chance) -> tuple[str, Callable[[], Awaitable[object]]]:
+    async def _cancel(self, handle: Handle[None]) -> bool:
+        """Cancel what is not due for a while; return whether that was asked for in time."""
+        asked_us = self._clock.now_us()
+        if handle.key.fire_us - asked_us < _IN_TIME_US:
+            return False
+        self._cancelled_at_once += await handle.cancel() is ExecutionState.CANCELLED
+        self._cancelling.add(self._clock.now_us() - asked_us)
+        return True
+
+    def _choose(self, chance: Chance) -> tuple[str, Callable[[], Awaitable[Handle[None]]]]:
         draw = chance()
         if draw < CANCELLED_SHARE:
-            return "cancelled", _cancelled
+            return "cancelled", _later
         if draw < CANCELLED_SHARE + RETRIED_SHARE:
             return "retried", _retried
         return "plain", _plain
 
 
-async def _plain() -> None:
-    await subject.sleep.enqueue(_HANDLER_MS)
+async def _plain() -> Handle[None]:
+    return await subject.sleep.enqueue(_HANDLER_MS)
 
 
-async def _retried() -> None:
-    await subject.second_time.enqueue(_HANDLER_MS)
+async def _retried() -> Handle[None]:
+    return await subject.second_time.enqueue(_HANDLER_MS)
 
 
-async def _cancelled() -> None:
-    handle = await subject.sleep.options(delay=_FAR).enqueue(_HANDLER_MS)
-    await handle.cancel()
+async def _later() -> Handle[None]:
+    return await subject.sleep.options(delay=timedelta(microseconds=_DUE_AFTER_US)).enqueue(_HANDLER_MS)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,10 @@ class Beside(Protocol):
         """Return what its questions need to know."""
         ...
 
+    def checks(self) -> Sequence[Check]:
+        """Judge what it saw itself."""
+        ...
+
     def fill(self, repeat: Repeat) -> None:
         """Add its figures, and what made it invalid."""
         ...
@@ -273,9 +277,12 @@ class SteadyRepeat:
             "shards": spec.shards,
         }
         kind = self._beside.kind if self._beside else "steady-overrun" if window.given_up else "steady"
+        own: Sequence[Check] = ()
         if self._beside:
             values |= self._beside.values()
-        return [*await check(self._place, kind, values), *await reconciled(self._place, rig.ledgers, spec.shards)]
+            own = self._beside.checks()
+        of_store = await check(self._place, kind, values)
+        return [*of_store, *own, *await reconciled(self._place, rig.ledgers, spec.shards)]
 
     def _actual(self, rig: Rig, window: Window) -> dict[str, object]:
         spec = self._spec
