@@ -201,12 +201,14 @@ async def test_a_handle_asks_for_the_end_and_tells_the_state(app: App) -> None:
     async def charge(order_id: int) -> None:
         del order_id
 
-    handle = await charge.options(delay="1h").enqueue(1)
+    handle = await charge.enqueue(1)
     assert await handle.state() is ExecutionState.READY
     assert not (await handle.view()).cancel_requested
     await handle.cancel()
-    await handle.cancel()
+    assert await handle.cancel() is ExecutionState.READY
     assert (await handle.view()).cancel_requested  # Its shard's holder hears of it.
+    later = await charge.options(delay="1h").enqueue(2)
+    assert await later.cancel() is ExecutionState.CANCELLED  # Nobody can be running it.
 
 
 async def test_an_unknown_execution_is_not_found(app: App) -> None:
