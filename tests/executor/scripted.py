@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from luciole.errors import Unavailable
 from luciole.executor.executor import Executor, ExecutorSettings
 from luciole.executor.registry import HandlerRegistry
-from luciole.gateway.local import LocalConnection, local_pair
+from luciole.gateway.local import local_pair
 from luciole.limits import SECOND_US
 from luciole.model.ids import ExecutionKey
 from luciole.model.outbox import Report
@@ -69,7 +69,7 @@ class ScriptedNode:
         self.connection: Connection | None = None
         self._changed = asyncio.Condition()
 
-    async def dial(self) -> LocalConnection:
+    async def dial(self) -> Connection:
         if not self.reachable:
             raise Unavailable(f"no node at {self.node_id}")
         ours, theirs = local_pair()
@@ -166,7 +166,7 @@ async def an_executor(
     by_address = {node.node_id: node for node in nodes}
     executor = Executor(registry, clock=clock or SystemClock(), settings=settings, chance=lambda: 0.5)
 
-    async def dial(address: str) -> LocalConnection:
+    async def dial(address: str) -> Connection:
         return await by_address[address].dial()
 
     running = asyncio.create_task(executor.run(dial, [node.node_id for node in nodes[:known]]))

@@ -1,10 +1,11 @@
 """One executor and several nodes: who is dialled, who gets credits, and who hears what when a node is lost."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
+from luciole import limits
 from luciole.errors import AuthenticationFailed
 from luciole.executor.context import current
 from luciole.executor.executor import Executor, ExecutorSettings
@@ -14,7 +15,8 @@ from luciole.limits import PEER_KEPT_US, SECOND_US, SESSION_BEATS
 from luciole.model.outbox import AttemptOutcome
 from luciole.settings import Settings
 from luciole.testing.clock import FakeClock
-from luciole.wire.messages import Beat, BeatAnswer, Demand, Drain, Grant, Refuse
+from luciole.wire.connection import Connection
+from luciole.wire.messages import Beat, BeatAnswer, Demand, Drain, Grant, Message, Refuse, Reports
 from tests.executor.scripted import ScriptedNode, a_key, an_attempt, an_executor
 
 A, B, C = "a" * 16, "b" * 16, "c" * 16
@@ -132,7 +134,7 @@ async def test_two_addresses_of_one_node_make_one_session() -> None:
     node = ScriptedNode(clock)
     executor = Executor(Gate().registry(), clock=clock, settings=SETTINGS, chance=lambda: 0.5)
 
-    async def dial(address: str) -> LocalConnection:
+    async def dial(address: str) -> Connection:
         del address
         return await node.dial()
 
@@ -263,6 +265,59 @@ async def test_the_lease_runs_from_the_heartbeat_that_was_answered_not_from_its_
         assert executor.gauges()["sessions"] == 1
         await clock.advance(1)
         assert executor.gauges()["sessions"] == 0
+
+
+class SlowLine:
+    """The executor's end of a connection on which a frame is under way until the test lets it arrive."""
+
+    def __init__(self, inner: Connection) -> None:
+        self.inner = inner
+        self.frames: list[Sequence[Message]] = []
+        self.gate = asyncio.Semaphore(2)  # The introduction, and the first credits.
+
+    async def send(self, frame: Sequence[Message]) -> None:
+        self.frames.append(frame)
+        await self.gate.acquire()
+        await self.inner.send(frame)
+
+    async def receive(self) -> Sequence[Message]:
+        return await self.inner.receive()
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+class FarNode(ScriptedNode):
+    """A node behind a slow line."""
+
+    async def dial(self) -> Connection:
+        self.line = SlowLine(await super().dial())
+        return self.line
+
+
+async def test_a_heartbeat_waits_for_one_frame_at_most_however_many_results_are_to_be_sent() -> None:
+    """Goal: large results on a slow line don't end the session. Method: ten wait behind one frame, then a heartbeat."""
+    clock = FakeClock()
+    registry = HandlerRegistry()
+
+    async def large() -> str:
+        return "x" * 100_000
+
+    registry.add("large", large)
+    node = FarNode(clock)
+    async with an_executor(registry, [node], clock=clock, settings=SETTINGS) as executor:
+        await clock.settle()
+        await node.deliver(*(an_attempt("large", number=number) for number in range(10)))
+        await settled(clock, lambda: executor.gauges()["unconfirmed"] == 10)
+        under_way = len(node.line.frames)
+        await clock.advance(node.ttl_us // SESSION_BEATS)
+        for _ in range(20):
+            node.line.gate.release()
+            await clock.settle()
+        reports = [one for frame in node.line.frames for one in frame if isinstance(one, Reports)]
+    assert [type(message) for message in node.line.frames[under_way]] == [Beat]
+    assert max(sum(len(one.result or b"") for one in each.reports) for each in reports) <= limits.SEND_BYTES_MAX
+    assert sum(len(each.reports) for each in reports) == 10
 
 
 async def test_an_answer_to_no_heartbeat_renews_nothing() -> None:

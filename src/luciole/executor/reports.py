@@ -51,16 +51,18 @@ class ReportBook:
                 self._assign(kept, None)
 
     def take(self, node: str, count_max: int, now_us: int) -> list[Report]:
-        """Return the next reports to send to a node: at most `count_max`, and about as much as one frame holds."""
+        """Return the next reports to send to a node: bounded in count and in bytes, unless one alone is over."""
         queue = self._queues.get(node)
         taken: list[Report] = []
-        room = limits.FRAME_BYTES_MAX
-        while queue and len(taken) < count_max and room > 0:
-            kept = queue.popleft()
+        room = limits.SEND_BYTES_MAX
+        while queue and len(taken) < count_max:
+            kept = queue[0]
+            room -= len(kept.report.result or b"")
+            if taken and room < 0:
+                break
+            queue.popleft()
             kept.sent_us = now_us
             taken.append(kept.report)
-            if kept.report.result is not None:
-                room -= len(kept.report.result)
         return taken
 
     def confirm(self, key: ExecutionKey, token: int) -> bool:

@@ -227,7 +227,13 @@ class Session:
                 await self._connection.send(frame)
 
     def _frame(self) -> list[Message]:
-        """Return whatever is queued now."""
+        """Return what is sent next: a heartbeat that is due, or else whatever is queued now."""
+        if self._beat_due:  # Without company: a frame is read when all of it has come.
+            self._beat_due = False
+            self._beats += 1
+            self._asked[self._beats] = self._clock.monotonic_us()
+            self._queued.set()  # There may be more.
+            return [Beat(held=self._owner.held(), number=self._beats)]
         frame: list[Message] = []
         if self._acknowledged:
             frame.append(Acknowledge(attempts=tuple(self._acknowledged)))
@@ -245,11 +251,6 @@ class Session:
         if self._drain is not None:
             frame.append(self._drain)
             self._drain = None
-        if self._beat_due:
-            self._beat_due = False
-            self._beats += 1
-            self._asked[self._beats] = self._clock.monotonic_us()
-            frame.append(Beat(held=self._owner.held(), number=self._beats))
         return frame
 
     async def _beat(self) -> None:

@@ -311,12 +311,16 @@ class Dispatcher:
 
 
 def _parts(attempts: Sequence[Delivered]) -> Iterator[tuple[Delivered, ...]]:
-    """Divide attempts into messages that are bounded in count and in bytes, but for the last attempt of each."""
+    """Divide attempts into messages that are bounded in count and in bytes, unless one alone is over."""
     start = size = 0
+    counted: set[int] = set()  # A payload that several attempts share travels once.
     for place, attempt in enumerate(attempts):
-        size += len(attempt.payload)
-        if place + 1 - start == limits.DELIVER_BATCH_MAX or size >= limits.SEND_BYTES_MAX:
-            yield tuple(attempts[start : place + 1])
-            start, size = place + 1, 0
+        more = 0 if id(attempt.payload) in counted else len(attempt.payload)
+        if place - start == limits.DELIVER_BATCH_MAX or (more and size and size + more > limits.SEND_BYTES_MAX):
+            yield tuple(attempts[start:place])
+            start, size, more = place, 0, len(attempt.payload)
+            counted.clear()
+        size += more
+        counted.add(id(attempt.payload))
     if start < len(attempts):
         yield tuple(attempts[start:])

@@ -113,14 +113,19 @@ class Session:
         self._wake.set()
 
     def _take(self) -> Sequence[Message]:
-        """Take what is sent next: the answers, then what else has gathered, up to a bound of payloads."""
-        frame, self._answers = self._answers, []
-        size = 0
-        while self._outgoing and len(frame) < limits.FRAME_MESSAGES_MAX and size < limits.SEND_BYTES_MAX:
-            message = self._outgoing.popleft()
+        """Take what is sent next: the answers, or else what has gathered, up to a bound of payloads."""
+        if self._answers:  # Without company: a frame is read when all of it has come.
+            answers, self._answers = self._answers, []
+            return answers
+        frame: list[Message] = []
+        room = limits.SEND_BYTES_MAX
+        while self._outgoing and len(frame) < limits.FRAME_MESSAGES_MAX:
+            message = self._outgoing[0]
             if isinstance(message, Deliver):
-                size += sum(len(attempt.payload) for attempt in message.attempts)
-            frame.append(message)
+                room -= message.payload_bytes
+            if frame and room < 0:
+                break
+            frame.append(self._outgoing.popleft())
         return frame
 
     def _note_sent(self, frame: Sequence[Message]) -> None:

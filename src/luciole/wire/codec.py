@@ -142,7 +142,7 @@ def _weight(frame: Sequence[Message]) -> int:
     weight = 0
     for message in frame:
         if isinstance(message, Deliver):
-            weight += sum([len(one.payload) for one in message.attempts])
+            weight += message.payload_bytes
         elif isinstance(message, Reports):
             weight += sum([len(one.result) for one in message.reports if one.result is not None])
     return weight

@@ -101,6 +101,11 @@ class Deliver:
 
     attempts: tuple[Delivered, ...]
 
+    @property
+    def payload_bytes(self) -> int:
+        """What its payloads take on the wire: one that several attempts share, as those of a schedule, goes once."""
+        return sum({id(attempt.payload): len(attempt.payload) for attempt in self.attempts}.values())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledge:
