@@ -57,7 +57,7 @@ CRON_LENGTH_MAX: Final = 256
 #: The canonical text of a trigger: an expression with its zone, bounds and policies.
 TRIGGER_LENGTH_MAX: Final = 2_048
 
-#: A segment of ids that a client takes at once.
+#: A segment of ids that a client takes at once; a bulk takes as many as it needs.
 ID_SEGMENT: Final = 1_024
 ID_SEGMENT_MAX: Final = 1_000_000
 

@@ -1,4 +1,4 @@
-"""Ids from segments: a client takes a thousand at once and numbers its requests by itself."""
+"""Ids from segments: a client takes a thousand at once, or what a bulk needs, and numbers its requests by itself."""
 
 import asyncio
 
@@ -32,10 +32,12 @@ class IdSource:
         """
         taken: list[int] = []
         while len(taken) < count:
-            if not self._segments:
-                await self._refilled()
-                continue
-            taken += self._cut(count - len(taken))
+            if self._segments:
+                taken += self._cut(count - len(taken))
+            else:
+                await self._refilled(count - len(taken))
+        if self._refill is None and self._left() < limits.ID_SEGMENT // 2:
+            self._start()
         return taken
 
     def _cut(self, count: int) -> range:
@@ -45,25 +47,25 @@ class IdSource:
             del self._segments[0]
         else:
             self._segments[0] = IdSegment(first=part.stop, count=segment.count - len(part))
-        if self._refill is None and self._left() < limits.ID_SEGMENT // 2:
-            self._start()
         return part
 
     def _left(self) -> int:
         return sum([segment.count for segment in self._segments])
 
-    async def _refilled(self) -> None:
-        """Wait for the refill under way; whoever waits for it gets its error."""
-        task = self._start() if self._refill is None else self._refill
+    async def _refilled(self, wanted: int = 1) -> None:
+        """Wait for the refill under way, or for one that brings as many as are wanted; waiters get its error."""
+        task = self._start(wanted) if self._refill is None else self._refill
         await asyncio.shield(task)
 
-    def _start(self) -> asyncio.Task[None]:
-        task = self._refill = asyncio.get_running_loop().create_task(self._take_segment())
+    def _start(self, wanted: int = 1) -> asyncio.Task[None]:
+        # A bulk takes its ids in one round trip, whose commit it would wait for once for each thousand.
+        count = min(max(wanted, limits.ID_SEGMENT), limits.ID_SEGMENT_MAX)
+        task = self._refill = asyncio.get_running_loop().create_task(self._take_segment(count))
         task.add_done_callback(self._done)
         return task
 
-    async def _take_segment(self) -> None:
-        self._segments.append(await self._store.take_ids(limits.ID_SEGMENT))
+    async def _take_segment(self, count: int) -> None:
+        self._segments.append(await self._store.take_ids(count))
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._refill = None

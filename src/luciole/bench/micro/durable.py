@@ -79,10 +79,15 @@ async def _take(bench: Bench) -> None:
         await bench.ids.take()
 
 
+async def _bulk(bench: Bench) -> None:
+    await bench.ids.take(_IDS)
+
+
 DURABLES: tuple[Durable, ...] = (
     Durable("append_alone", "a lone caller's request leaves at once, in one transaction", "append", 64, 7, _alone),
     Durable("append_crowd", "64 concurrent callers share a commit, without a timer", "append", 64, 15, _crowd),
     Durable("id_take", "ids come from segments of a thousand, not from the store one by one", "id", _IDS, 7, _take),
+    Durable("id_bulk", "a bulk takes its ids at once, in one transaction", "id", _IDS, 15, _bulk),
 )
 
 
