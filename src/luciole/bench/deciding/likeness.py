@@ -7,7 +7,7 @@ from typing import Any
 from luciole.bench.result import Result
 
 #: What may be asked for differently without measuring something else.
-_FREE = frozenset({"size", "repeats", "ceiling", "author"})
+FREE = frozenset({"size", "repeats", "ceiling", "author"})
 
 
 class Likeness(Enum):
@@ -26,7 +26,7 @@ def differences_of(old: Result, new: Result) -> list[tuple[Likeness, str]]:
     one, other = (result.environment.get("fingerprint") for result in (old, new))
     if one != other or one is None:
         found.append((Likeness.MACHINE, f"another machine: fingerprint {one or 'unknown'} and {other or 'unknown'}"))
-    found += [(Likeness.PARAMETERS, text) for text in _unlike("", old.requested, new.requested, free=_FREE)]
+    found += [(Likeness.PARAMETERS, text) for text in _unlike("", old.requested, new.requested, free=FREE)]
     for name in ("name", "version"):
         if old.backend.get(name) != new.backend.get(name):
             found.append((Likeness.PARAMETERS, f"backend {name}: {old.backend.get(name)} and {new.backend.get(name)}"))
