@@ -6,13 +6,13 @@ Started by `scripts/perf-report`. `--size ci` or `--size smoke` shortens it. The
 
 import argparse
 import json
-import subprocess
 import sys
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from luciole.bench.leash import run_to_its_end
 from luciole.bench.profiles import PROFILES, SIZES
 from luciole.bench.result import Result, read_result
 from luciole.bench.verdict import BenchError, Verdict, worst
@@ -136,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"{' '.join(words[1:])}\n")
         sys.stdout.flush()
         if not options.list:
-            code = subprocess.run(words, check=False).returncode
+            code = run_to_its_end(words)
             verdicts.append(Verdict(code) if code in set(Verdict) else Verdict.INVALID)
     if options.list:
         return 0

@@ -1,5 +1,6 @@
 """The command line of the bench: exit codes, the last line, and a result whatever happens."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ from click.testing import CliRunner, Result
 from luciole.bench import lock
 from luciole.bench.cli import bench
 from luciole.bench.profiles import PROFILES
-from luciole.bench.result import read_result
+from luciole.bench.result import read_result, write_result
+from tests.bench.deciding.some_results import a_result
 
 
 def call(*arguments: str) -> tuple[int, list[str]]:
@@ -49,6 +51,67 @@ def test_a_wrong_command_ends_with_the_code_for_usage_and_hides_passwords(wrong:
     assert code == 2
     assert lines[-1].startswith("bench: USAGE ")
     assert "hunter2" not in "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "name one of the commands of `bench`"),
+        (("--nope",), "No such option '--nope'"),
+        (("nonsense",), "No such command 'nonsense'"),
+        (("run",), "name one of the commands of `bench run`"),
+        (("run", "nonsense"), "No such command 'nonsense'"),
+        (("run", "burst", "--nope"), "No such option '--nope'"),
+        (("run", "burst", "--jobs", "0"), "0 is not in the range"),
+        (("run", "burst", "--backend", "redis"), "'redis' is not one of"),
+        (("run", "register", "--registrars", "0"), "0 is not in the range"),
+        (("run", "steady", "--duration", "1.5s"), "whole seconds only"),
+        (("run", "steady", "--duration", "never"), "is no duration"),
+        (("run", "steady", "--warmup", "-1s"), "is no duration"),
+        (("run", "burst", "--slo", "fast"), "--slo: 'fast' is no clause"),
+        (("run", "burst", "--size", "smoke", "nonsense"), "No such command 'nonsense'"),
+        (("capacity",), "name one of the commands of `bench capacity`"),
+        (("capacity", "steady", "--slo", "nope<=1"), "it has no metric 'nope'"),
+        (("micro", "--slo", "nope<=1"), "it has no metric 'nope'"),
+        (("baseline",), "name one of the commands of `bench baseline`"),
+        (("export", "result.json"), "Missing option '--as'"),
+        (("trend", "/nowhere"), "'/nowhere' does not exist"),
+    ],
+)
+def test_whatever_is_wrong_with_a_command_its_last_line_says_so(words: tuple[str, ...], said: str) -> None:
+    code, lines = call(*words)
+    assert code == 2
+    assert lines[-1].startswith("bench: USAGE ")
+    assert said in lines[-1]
+
+
+def test_what_nobody_expected_is_no_regression(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: Path) -> None:
+        raise ZeroDivisionError("of postgresql://me:hunter2@host/db")
+
+    monkeypatch.setattr("luciole.bench.cli.report.read_result", broken)
+    code, lines = call("report", str(tmp_path))
+    assert (code, lines[-1]) == (
+        6,
+        "bench: INVALID ZeroDivisionError: of postgresql://me:<password>@host/db",
+    )
+
+
+def test_commands_that_only_tell_end_with_a_verdict_too(tmp_path: Path) -> None:
+    stored = str(write_result(a_result(), tmp_path))
+    for words in (("list",), ("doctor",), ("report", stored), ("repro", stored)):
+        code, lines = call(*words)
+        assert (code, lines[-1][:10]) == (0, "bench: OK ")
+
+
+def test_a_driver_that_is_not_installed_makes_the_backend_unavailable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    options = ("--backend", "postgres", "--dsn", "postgresql://me@127.0.0.1:1/db", "--out", str(tmp_path))
+    code, lines = call("run", "burst", *options)
+    assert code == 8
+    assert "pip install 'luciole[postgres]'" in lines[-1]
 
 
 def test_nodes_plan_ahead_by_no_more_than_their_setting_allows() -> None:
@@ -139,6 +202,38 @@ def test_a_few_enqueues_are_picked_up_once_each(tmp_path: Path) -> None:
 def test_nodes_are_not_started_on_somebody_elses_database() -> None:
     code, lines = call("run", "pickup", "--backend", "postgres", "--dsn", "postgresql://me:hunter2@127.0.0.1/db")
     assert (code, lines[-1][:13]) == (2, "bench: USAGE ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("burst", "--jobs", "2000", "--ceiling", "none"), "the sampler of parts was lost"),
+        (("steady", "--schedules", "60"), "the sampler was lost"),
+    ],
+)
+def test_a_run_that_lost_a_sampler_is_invalid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.setenv("LUCIOLE_BENCH_FAULT", "lost-sampler")
+    code, lines = call("run", *words, "--size", "smoke", "--out", str(tmp_path))
+    assert code == 6
+    assert lines[-1].startswith("bench: INVALID ")
+    assert said in read_result(tmp_path).verdict.reason
+
+
+@pytest.mark.slow
+def test_several_profiles_run_one_after_the_other_and_the_worst_is_the_end(tmp_path: Path) -> None:
+    one, other = tmp_path / "register", tmp_path / "burst"
+    first = ("register", "--size", "smoke", "--jobs", "100", "--singles", "6", "--registrars", "3", "--out", str(one))
+    asked = ("--slo", "drain_rate>=1000000000", "--author", "A B")
+    second = ("burst", "--size", "smoke", "--jobs", "60", "--ceiling", "none", *asked, "--out", str(other))
+    code, lines = call("run", *first, *second)
+    assert (code, lines[-1]) == (7, "bench: OBJECTIVE-MISSED 1 of 2 profiles are ok")
+    assert read_result(one).actual["registrars"] == 3
+    missed = read_result(other)
+    assert missed.verdict.reason.startswith("drain_rate>=1000000000: it is ")
+    assert missed.command == ["bench", "run", *second]
 
 
 @pytest.mark.slow

@@ -117,6 +117,14 @@ async def test_an_outdated_fence_passes_as_if_nobody_guarded_it(monkeypatch: pyt
     assert [leases[0].fence for leases in recorder.leases] == [5, 5]
 
 
+def test_a_look_fails_only_when_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    faults.fail_look()
+    monkeypatch.setenv(VARIABLE, "lost-sampler")
+    with pytest.raises(OSError, match="on purpose"):
+        faults.fail_look()
+
+
 def test_a_starved_clock_and_a_slow_step_are_had_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "starved-generator")
     assert isinstance(faults.clock(), OversleepingClock)

@@ -126,6 +126,21 @@ def test_ctrl_c_in_a_terminal_reaches_the_bench_alone_which_ends_the_others(star
 
 
 @pytest.mark.slow
+def test_what_a_script_started_in_the_background_ends_in_order_too(launch: Callable[..., Bench]) -> None:
+    """Goal: a shell starts what ends with `&` so that SIGINT is ignored, which SIGTERM was turned into."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # A child inherits it.
+    try:
+        bench = launch()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    processes = bench.wait_for_schedulers()
+    bench.child.terminate()
+    assert bench.end()[-1] == "bench: INVALID interrupted"
+    assert _gone(processes)
+    assert bench.left() == []
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere children end with their standard input")
 def test_no_process_outlives_a_bench_that_was_killed(started: Bench) -> None:
     processes = started.wait_for_schedulers()

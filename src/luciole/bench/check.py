@@ -49,6 +49,12 @@ async def ask(place: Place, names: Sequence[str], values: Values) -> dict[str, i
     return {question.name: answer for question, answer in zip(chosen, found, strict=True)}
 
 
+async def read_back(place: Place) -> dict[str, int]:
+    """Return what the store of a run says of its parameters: shards, executions, the largest payload."""
+    names = [question.name for question in questions() if "read-back" in question.of]
+    return await ask(place, names, {})
+
+
 async def check(place: Place, of: str, values: Values) -> list[Check]:
     """Ask all questions that judge a kind of run, after its window.
 

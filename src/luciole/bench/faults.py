@@ -35,6 +35,7 @@ Fault = Literal[
     "unmoved-cursor",
     "stale-fence-accepted",
     "starved-generator",
+    "lost-sampler",
 ]
 
 #: How long what is slow takes longer.
@@ -80,6 +81,16 @@ def slow_step(name: str, step: Callable[[], int]) -> Callable[[], int]:
         return step()
 
     return slow
+
+
+def fail_look() -> None:
+    """Fail as a sampler does whose source is gone, when that was asked for.
+
+    Raises:
+        OSError: it was.
+    """
+    if asked() == "lost-sampler":
+        raise OSError("its source is gone, on purpose")
 
 
 def clock() -> SystemClock:

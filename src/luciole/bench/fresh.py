@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from luciole.bench.backends import Backend, Place
+from luciole.bench.check import read_back
 from luciole.bench.result import Repeat, Result
 from luciole.bench.run import fresh_place
 from luciole.runtime.clock import Clock
@@ -45,6 +46,7 @@ class FreshRepeats(ABC, Generic[SpecT]):
             with tempfile.TemporaryDirectory(prefix="luciole-bench-") as folder:
                 async with fresh_place(self._backend) as place:
                     repeat = await self._repeat(index, place, Path(folder))
+                    repeat.actual |= await read_back(place)
             result.repeats.append(repeat)
             self._progress(f"repeat {index + 1}/{self._repeats}: {self._line(repeat)}")
 

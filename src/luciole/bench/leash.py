@@ -3,13 +3,18 @@
 import ctypes
 import os
 import signal
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import Any
 
 #: Linux: the signal that this process gets when its parent ends.
 _PR_SET_PDEATHSIG = 1
+
+#: What a bench that is stopped may take to end its servers.
+STOP_S_MAX = 20
 
 
 def leash() -> Callable[[], None] | None:
@@ -32,7 +37,10 @@ def leash() -> Callable[[], None] | None:
 
 @contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end what runs as Ctrl-C does, which cleans up; further ones wait for that."""
+    """Let SIGTERM end what runs as Ctrl-C does, which cleans up; further ones wait for that.
+
+    What a script starts in the background ignores Ctrl-C, so that either would be lost: not so a bench.
+    """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         del number, frame
@@ -41,11 +49,39 @@ def ended_by_sigterm() -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.raise_signal(signal.SIGINT)
 
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if ignored:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     before = signal.signal(signal.SIGTERM, interrupt)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+        if ignored:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def run_to_its_end(command: Sequence[str]) -> int:
+    """Run a bench whose output is ours, and return its exit code; when we are interrupted, it cleans up first."""
+    with subprocess.Popen(  # noqa: S603 - the caller's own words
+        command,
+        start_new_session=True,  # Ctrl-C reaches us alone; we tell it.
+        preexec_fn=leash(),  # noqa: PLW1509 - this process has no threads
+    ) as child:
+        try:
+            return child.wait()
+        finally:
+            stop(child)
+
+
+def stop(child: "subprocess.Popen[Any]") -> None:
+    """End a bench and all that it started: first so that it cleans up, then at once."""
+    if child.poll() is None:
+        child.terminate()  # SIGINT may be ignored until it has begun; then there is nothing to clean up.
+        with suppress(subprocess.TimeoutExpired):
+            child.communicate(timeout=STOP_S_MAX)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
 
 
 @contextmanager

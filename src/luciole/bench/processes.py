@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -40,6 +40,14 @@ class Process:
             preexec_fn=leash(),
         )
         return cls(module, child)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind:
+            self.kill()  # Interrupted or broken off: nobody waits for what it is at.
+        await self.stop()
 
     @property
     def pid(self) -> int:

@@ -15,16 +15,21 @@ from luciole.bench.backends import Backend, Place, durable_folder, hide_password
 from luciole.bench.environment import cpu_clock, environment, product, stolen_share
 from luciole.bench.leash import ended_by_sigterm
 from luciole.bench.lock import only_bench
+from luciole.bench.objective import Clause, unmet_clauses
 from luciole.bench.percentiles import merged
 from luciole.bench.processes import Process
 from luciole.bench.profiles import Profile
 from luciole.bench.result import Metric, Repeat, Result, metric, outcome
 from luciole.bench.verdict import BenchError, InvalidRun, Verdict
+from luciole.errors import MissingExtra
 from luciole.limits import SECOND_US
 from luciole.model.instant import iso
 from luciole.runtime.clock import Clock
 
 _log = logging.getLogger("luciole.bench")
+
+#: Why a run that a person stopped is invalid.
+INTERRUPTED = "interrupted"
 
 #: A share over it says that the ceiling was measured badly.
 SHARE_MAX = 1.1
@@ -41,6 +46,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     requested: dict[str, Any]
     command: Sequence[str]
     author: str | None = None
+    slo: Sequence[Clause] = ()  #: what each repeat must meet besides the profile's own objective
 
 
 def perform(
@@ -72,7 +78,9 @@ def perform(
     except BenchError as error:
         verdict, reason = error.verdict, hide_passwords(str(error))
     except KeyboardInterrupt:
-        verdict, reason = Verdict.INVALID, "interrupted"
+        verdict, reason = Verdict.INVALID, INTERRUPTED
+    except MissingExtra as error:
+        verdict, reason = Verdict.BACKEND_UNAVAILABLE, str(error)
     except Exception as error:  # noqa: BLE001 - whatever it was, the result says so
         _log.exception("the run broke off")
         verdict, reason = Verdict.INVALID, hide_passwords(f"{type(error).__name__}: {error}")
@@ -86,6 +94,8 @@ async def _measure(run: Run, result: Result, measure: Callable[[Result], Awaitab
         result.backend = await run.backend.described()
     stolen = cpu_clock()
     await measure(result)
+    for repeat in result.repeats:
+        repeat.objective += unmet_clauses(run.slo, repeat)
     share = stolen_share(stolen, cpu_clock())
     result.environment["noise"] |= {"stolen_share": round(share, 4), "load_1min_after": round(os.getloadavg()[0], 2)}
     result.actual = result.repeats[-1].actual
@@ -120,14 +130,8 @@ async def in_process(
     **orders: Any,  # noqa: ANN401 - what JSON can carry
 ) -> Repeat:
     """Let a process of its own, with more in its environment, measure one repeat."""
-    process = await Process.start(module, environment)
-    try:
+    async with await Process.start(module, environment) as process:
         return msgspec.convert(await process.ask(verb, **orders), Repeat)
-    except BaseException:
-        process.kill()  # Interrupted or broken off: nobody waits for what it is at.
-        raise
-    finally:
-        await process.stop()
 
 
 @asynccontextmanager

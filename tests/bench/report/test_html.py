@@ -134,7 +134,7 @@ def test_the_command_writes_the_page_of_several_results(tmp_path: Path) -> None:
     target = tmp_path / "page.html"
     arguments = ["report", str(tmp_path / "single"), str(tmp_path / "batch"), "--html", str(target)]
     done = CliRunner().invoke(bench, arguments, standalone_mode=False)
-    assert (done.return_value, done.stdout.splitlines()[-1]) == (0, f"report: {target}")
+    assert (done.return_value, done.stdout.splitlines()[-1]) == (0, f"bench: OK report: {target}")
     assert "Side by side" in target.read_text(encoding="utf-8")
     refused = CliRunner().invoke(bench, [*arguments[:3], "--html", str(tmp_path / "no/page")], standalone_mode=False)
     assert (refused.return_value, "No such file" in refused.stdout) == (2, True)

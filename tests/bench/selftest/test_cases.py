@@ -42,6 +42,12 @@ SEEN: dict[str, tuple[int, Callable[[Result], Result]]] = {
     "statement-per-job": (0, lambda result: worse(result, "statements_per_job", 1.01)),
     "commit-per-job": (0, lambda result: worse(result, "commits_per_job", 1.02)),
     "starved-generator": (6, lambda result: result),
+    "lost-sampler": (6, lambda result: result),
+}
+
+WORDS: dict[str | None, str] = {
+    "starved-generator": "a gate opened late",
+    "lost-sampler": "the sampler of parts was lost",
 }
 
 
@@ -60,7 +66,7 @@ class MadeUp(Laboratory):
             return Told(code=0, words="bench: OK", result=result)
         if fault in SEEN:
             code, change = SEEN[fault]
-            return Told(code=code, words="bench: INVALID a gate opened late", result=change(result))
+            return Told(code=code, words=f"bench: INVALID {WORDS.get(fault, '')}", result=change(result))
         result.repeats[0].checks = [Check(name="doubles", source="store", expected="= 0", found=1, passed=False)]
         return Told(code=3, words="bench: INCORRECT", result=result)
 

@@ -1,5 +1,6 @@
 """The comparison of two revisions from its sides to its document."""
 
+import logging
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,10 +24,13 @@ from luciole.bench.leash import ended_by_sigterm, heeding_interrupts
 from luciole.bench.lock import only_bench
 from luciole.bench.profiles import find_profile
 from luciole.bench.result import Result, outcome
+from luciole.bench.run import INTERRUPTED
 from luciole.bench.verdict import BenchError, Incorrect, InvalidRun, Verdict
 from luciole.limits import SECOND_US
 from luciole.model.instant import iso
 from luciole.runtime.clock import Clock
+
+_log = logging.getLogger("luciole.bench")
 
 #: Slices that may be thrown away; more say that the machine is not fit to measure now.
 _INVALID_MAX = 6
@@ -97,7 +101,10 @@ class Ab:
         except BenchError as error:
             verdict, reason = error.verdict, hide_passwords(str(error))
         except KeyboardInterrupt:
-            verdict, reason = Verdict.INVALID, "interrupted"
+            verdict, reason = Verdict.INVALID, INTERRUPTED
+        except Exception as error:  # noqa: BLE001 - whatever it was, the document says so
+            _log.exception("the comparison broke off")
+            verdict, reason = Verdict.INVALID, hide_passwords(f"{type(error).__name__}: {error}")
         return self._document(verdict, reason, started, round((self._clock.monotonic_us() - begun_us) / SECOND_US, 3))
 
     @contextmanager

@@ -2,17 +2,15 @@
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from luciole.bench.ab.arms import Side
-from luciole.bench.leash import leash
+from luciole.bench.leash import leash, stop
 from luciole.bench.result import Result, read_result
 from luciole.bench.verdict import (
     BackendUnavailable,
@@ -25,9 +23,6 @@ from luciole.bench.verdict import (
 
 #: A slice that takes longer hangs.
 _SLICE_S_MAX = 1_800
-
-#: What an interrupted slice may take to stop its servers.
-_STOP_S_MAX = 20
 
 _WORDS_MAX = 600
 
@@ -98,22 +93,8 @@ def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -
         except subprocess.TimeoutExpired:
             raise InvalidRun(f"a slice took more than {_SLICE_S_MAX} s") from None
         finally:
-            _end(child)
+            stop(child)
     return child.returncode, said.strip().rpartition("\n")[2][-_WORDS_MAX:]
-
-
-def _end(child: "subprocess.Popen[str]") -> None:
-    """End a child and all that it started: first as Ctrl-C does, so that it cleans up, then at once."""
-    if child.poll() is None:
-        _signal(child.pid, signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            child.communicate(timeout=_STOP_S_MAX)
-    _signal(child.pid, signal.SIGKILL)
-
-
-def _signal(group: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
 
 
 def _result(out: Path, code: int, words: str) -> Result:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Self
 
+from luciole.bench import faults
 from luciole.bench.attribution.document import Series
 from luciole.bench.attribution.parts import Used, machine_busy_us, pids_of, used_by
 from luciole.limits import MS_US, SECOND_US
@@ -155,6 +156,7 @@ class Sampling:
         """Look until the window closes, and once more then; return how often."""
         looks = 0
         while not await self._clock.wait(self._closing, self._every_us):
+            faults.fail_look()
             await sampler.look(self._clock.monotonic_us())
             looks += 1
         await sampler.look(self._clock.monotonic_us())

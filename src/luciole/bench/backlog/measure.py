@@ -133,6 +133,7 @@ class BacklogRepeat:
                 *await reconciled(self._place, rig.ledgers, spec.shards),
             ],
             actual={
+                **rig.actual,
                 "fire_times_missed": spec.overdue * MISSED_EACH,
                 "late_runs": len(caught),
                 "samples": [msgspec.to_builtins(sample) for sample in sampler.samples],

@@ -159,7 +159,9 @@ class Scheduler:
             batch_min=told.spec.batch or (1 if told.spec.path == "single" else limits.PLAN_BATCH_MIN),
         )
         capabilities = self._store.capabilities
+        asked = {name: value for name, value in msgspec.to_builtins(told.spec).items() if value is not None}
         return {
+            **asked,
             "shards": self._plain.shards,
             "leases": len(told.leases),
             "batch": self._planner.batch_min,

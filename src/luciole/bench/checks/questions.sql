@@ -289,3 +289,20 @@ WHERE substr(s.name, 1, 14) = 'overdue-catch-';
 -- expect: = :fresh
 SELECT count(*) FROM execution e JOIN schedule s ON s.shard = e.shard AND s.schedule_id = e.schedule_id
 WHERE substr(s.name, 1, 6) = 'fresh-';
+
+-- Read back after the window, not judged: what the store holds says what the running parts took the parameters for.
+-- name: shards
+-- of: read-back
+-- expect: read
+SELECT count(*) FROM lease;
+
+-- name: executions
+-- of: read-back
+-- expect: read
+SELECT count(*) FROM execution;
+
+-- As encoded, which is a little more than the argument.
+-- name: stored_payload_bytes
+-- of: read-back
+-- expect: read
+SELECT coalesce(max(length(e.payload)), 0) FROM execution e;

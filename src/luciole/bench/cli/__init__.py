@@ -12,10 +12,12 @@ from luciole.bench.cli.doctor import doctor_command
 from luciole.bench.cli.drain import drain
 from luciole.bench.cli.enqueue import enqueue
 from luciole.bench.cli.export import export, repro
+from luciole.bench.cli.group import BenchGroup, RunGroup, all_ended
 from luciole.bench.cli.idle import idle
 from luciole.bench.cli.kept import baseline, calibrate, trend_command
 from luciole.bench.cli.micro import micro
 from luciole.bench.cli.mixed import mixed
+from luciole.bench.cli.options import end
 from luciole.bench.cli.pickup import pickup
 from luciole.bench.cli.probe import probe
 from luciole.bench.cli.register import register
@@ -25,11 +27,12 @@ from luciole.bench.cli.soak import soak
 from luciole.bench.cli.steady import steady
 from luciole.bench.cli.store import store
 from luciole.bench.profiles import PROFILES
+from luciole.bench.verdict import Verdict
 
 __all__ = ["bench"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=BenchGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def bench() -> None:
     """Measure speed and correctness on this machine, on the product's own code path.
 
@@ -40,16 +43,20 @@ def bench() -> None:
 
 
 @bench.command("list")
-def list_profiles() -> None:
+def list_profiles() -> int:
     """List the profiles and the question that each answers."""
     for profile in PROFILES.values():
         click.echo(f"{profile.name:10} {profile.question}")
         click.echo(f"{'':10} on {', '.join(profile.backends)}; {profile.border}")
+    return end(Verdict.OK, f"{len(PROFILES)} profiles")
 
 
-@bench.group()
+@bench.group(cls=RunGroup, chain=True)
 def run() -> None:
-    """Run a profile."""
+    """Run a profile, or several one after the other: `run burst --size ci register --size ci`."""
+
+
+run.result_callback()(all_ended)
 
 
 for command in (

@@ -5,7 +5,18 @@ from typing import Any
 import click
 import msgspec
 
-from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, refuse_dsn, run_of, shared
+from luciole.bench.cli.options import (
+    backend_of,
+    chosen_of,
+    clauses_of,
+    duration,
+    end,
+    finish,
+    progress,
+    refuse_dsn,
+    run_of,
+    shared,
+)
 from luciole.bench.cli.steady import load_options, spec_of
 from luciole.bench.profiles.capacity import CAPACITY_STEADY
 from luciole.bench.run import perform
@@ -25,7 +36,7 @@ def capacity() -> None:
 @click.option("--start", type=click.IntRange(1, 5_000_000), help="Schedules of the first step.")
 @click.option("--most", type=click.IntRange(1, 5_000_000), help="Never more.")
 @click.option("--precision", type=click.FloatRange(0.01, 1), help="How close the bounds come, as a share.")
-@click.option("--duration-s", type=click.IntRange(1, 3_600), help="Of a step.")
+@duration(1, 3_600, text="Of a step.")
 @click.option("--confirm-s", type=click.IntRange(1, 3_600), help="Of a step that confirms.")
 @click.option("--budget-s", type=click.IntRange(1, 86_400), help="The search ends then, with the bounds that it has.")
 @click.option("--goal", type=click.IntRange(min=0), default=0, help="Fewer schedules than this end with 7.")
@@ -41,10 +52,19 @@ def steady(**options: Any) -> int:  # noqa: ANN401 - the options above
     words = {**options, **chosen}
     spec = msgspec.convert({name: words[name] for name in CapacitySpec.__struct_fields__}, CapacitySpec)
     clock = SystemClock()
-    measure = CapacityMeasure(spec, load, backend, repeats=chosen["repeats"], clock=clock, progress=progress)
+    measure = CapacityMeasure(
+        spec,
+        load,
+        backend,
+        repeats=chosen["repeats"],
+        clock=clock,
+        progress=progress,
+        slo=clauses_of(CAPACITY_STEADY, options),
+    )
     requested = {
         **msgspec.to_builtins(load),
         **msgspec.to_builtins(spec),
+        "repeats": chosen["repeats"],
         "size": options["size"],
         "backend": options["backend"],
     }

@@ -5,7 +5,7 @@ from typing import Any
 import click
 import msgspec
 
-from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, refuse_dsn, run_of, shared
+from luciole.bench.cli.options import backend_of, chosen_of, duration, end, finish, progress, refuse_dsn, run_of, shared
 from luciole.bench.enqueue.measure import EnqueueMeasure, EnqueueSpec
 from luciole.bench.profiles.enqueue import ENQUEUE
 from luciole.bench.run import perform
@@ -18,7 +18,7 @@ from luciole.runtime.clock import SystemClock
 @click.option("--singles", type=click.IntRange(50, 1_000_000), help="Enqueues one by one, of each kind.")
 @click.option("--bulk", type=click.IntRange(1, 10_000_000), help="Enqueues in one call.")
 @click.option("--rate", type=click.IntRange(1, 100_000), help="Enqueues a second in the open loop.")
-@click.option("--duration-s", type=click.IntRange(1, 3_600), help="Length of the open loop.")
+@duration(1, 3_600, text="Length of the open loop.")
 @click.option("--payload", "payload_bytes", type=click.IntRange(0, 1_000_000), help="Bytes of each argument.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the instants in the open loop.")
 def enqueue(**options: Any) -> int:  # noqa: ANN401 - the options above

@@ -1,7 +1,6 @@
 """`bench export` and `bench repro`: results for other tools, and for doing it again."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import click
 from luciole.bench.cli.options import end
 from luciole.bench.exporting import bmf, csv, gha, openmetrics, pyperf
 from luciole.bench.exporting.gha import Better
+from luciole.bench.leash import run_to_its_end
 from luciole.bench.repeating import VARIABLE, read_origin, runnable
 from luciole.bench.result import read_result
 from luciole.bench.verdict import BenchError, Verdict
@@ -40,7 +40,10 @@ def export(result: Path, form: str, better: Better, out: Path | None) -> int:
     if out is None:
         click.echo(text, nl=False)
         return int(Verdict.OK)
-    out.write_text(text, encoding="utf-8")
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        return end(Verdict.USAGE, f"--out: {out}: {error.strerror or error}")
     return end(Verdict.OK, f"{form}: {out}")
 
 
@@ -64,5 +67,5 @@ def repro(result: Path, again: bool) -> int:  # noqa: FBT001 - a flag of the com
         click.echo(f"# measured {origin.started} on machine {origin.environment.get('fingerprint', 'unknown')}")
         click.echo(f"# revision {product.get('revision', 'see the result')}{changed}")
         click.echo(origin.line())
-        return int(Verdict.OK)
-    return subprocess.run(command, check=False).returncode  # noqa: S603 - the command that the result holds
+        return end(Verdict.OK, "add --run to run it again")
+    return run_to_its_end(command)

@@ -5,7 +5,7 @@ from typing import Any
 import click
 import msgspec
 
-from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, refuse_dsn, run_of, shared
+from luciole.bench.cli.options import backend_of, chosen_of, duration, end, finish, progress, refuse_dsn, run_of, shared
 from luciole.bench.idle import IdleMeasure, IdleSpec
 from luciole.bench.profiles.idle import IDLE
 from luciole.bench.run import perform
@@ -16,7 +16,7 @@ from luciole.runtime.clock import SystemClock
 @click.command(help=IDLE.question)
 @shared
 @click.option("--jobs", type=click.IntRange(min=1), help="Schedules that are far away.")
-@click.option("--duration-s", type=click.IntRange(1, 3_600), help="Length of the window, in seconds.")
+@duration(1, 3_600, text="Length of the window.")
 def idle(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the idle profile; return the exit code."""
     chosen = chosen_of(IDLE, options)

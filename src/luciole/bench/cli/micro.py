@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from luciole.bench.cli.options import COMPARE, OUT, chosen_of, end, finish, run_of
+from luciole.bench.cli.options import COMPARE, OUT, SLO, chosen_of, end, finish, run_of
 from luciole.bench.micro.counting import COUNTERS, checked
 from luciole.bench.profiles import SIZES
 from luciole.bench.profiles.micro import MICRO
@@ -23,6 +23,7 @@ from luciole.runtime.clock import SystemClock
     help="What counts the work of a step: Python's opcodes, or the processor's instructions.  [default: opcodes]",
 )
 @click.option("--author", help="Recorded with the result.")
+@SLO
 @OUT
 @COMPARE
 def micro(**options: Any) -> int:  # noqa: ANN401 - the options above

@@ -5,7 +5,7 @@ from typing import Any
 import click
 import msgspec
 
-from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, refuse_dsn, run_of, shared
+from luciole.bench.cli.options import backend_of, chosen_of, duration, end, finish, progress, refuse_dsn, run_of, shared
 from luciole.bench.cli.steady import load_options, spec_of
 from luciole.bench.mixed.measure import MixedMeasure
 from luciole.bench.profiles.mixed import MIXED
@@ -18,7 +18,7 @@ from luciole.runtime.clock import SystemClock
 @shared
 @click.option("--schedules", type=click.IntRange(1, 5_000_000), help="How many.")
 @load_options
-@click.option("--duration-s", type=click.IntRange(1, 86_400), help="Whole periods, or less than one.")
+@duration(1, 86_400, text="Whole periods, or less than one.")
 @click.option("--request-rate", type=click.IntRange(1, 10_000), help="Requests a second beside them.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the requests' instants and kinds.")
 def mixed(**options: Any) -> int:  # noqa: ANN401 - the options above

@@ -1,24 +1,60 @@
 """What the commands of the bench share: options, the way from them to a run, and its end."""
 
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from luciole import limits
 from luciole.bench.backends import Backend, hide_passwords, make_backend
 from luciole.bench.cli.comparing import compared
+from luciole.bench.objective import Clause, read_clause
 from luciole.bench.profiles import SIZES, Profile
 from luciole.bench.report.files import REPORT_NAME, write_reports
 from luciole.bench.report.markdown import summary
 from luciole.bench.result import Result, read_result, write_result
-from luciole.bench.run import Run
+from luciole.bench.run import INTERRUPTED, Run
 from luciole.bench.verdict import BenchError, NotReadable, Usage, Verdict, worst
 from luciole.errors import InvalidValue
 from luciole.model.duration import duration_us
 from luciole.model.instant import to_datetime
 from luciole.runtime.clock import SystemClock
+
+
+class Seconds(click.ParamType):  # type: ignore[type-arg] # not generic before click 8.4
+    """A span of time such as `120s`, `2m` or `120`, within bounds; what a command gets is seconds."""
+
+    name = "duration"
+
+    def __init__(self, least: float, most: float, *, whole: bool = True) -> None:
+        """Take the bounds in seconds, and whether fractions of one are refused."""
+        self._least = least
+        self._most = most
+        self._whole = whole
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401 - as click has it
+        """Read it."""
+        try:
+            plain = not isinstance(value, str) or value.replace(".", "", 1).isdecimal()
+            found_us = duration_us(float(value) if plain else value, field="it")
+        except InvalidValue as error:
+            self.fail(f"{value!r}: {error}", param, ctx)
+        seconds = found_us / limits.SECOND_US
+        if not self._least <= seconds <= self._most:
+            self.fail(f"{value!r} is not between {self._least:g}s and {self._most:g}s", param, ctx)
+        if not self._whole:
+            return seconds
+        if found_us % limits.SECOND_US:
+            self.fail(f"{value!r}: whole seconds only", param, ctx)
+        return int(seconds)
+
+
+def duration(least: float, most: float, *, text: str, whole: bool = True) -> Callable[[Any], Any]:
+    """Return the option `--duration` of a profile, `duration_s` to its command."""
+    return click.option("--duration", "--duration-s", "duration_s", type=Seconds(least, most, whole=whole), help=text)
+
 
 OUT = click.option(
     "--out",
@@ -45,6 +81,16 @@ COMPARE = click.option(
 )
 
 
+SLO = click.option(
+    "--slo",
+    "slo",
+    multiple=True,
+    metavar="CLAUSE",
+    help="What each repeat must meet besides the profile's own objective, else exit code 7: such as "
+    "'start_lag<=5ms', 'start_lag.p50<=1ms' or 'drain_rate>=10000'. A distribution counts by its p99.",
+)
+
+
 def shared(command: Any) -> Any:  # noqa: ANN401 - a decorator of a click command
     """Add the options that every profile with a backend has."""
     for option in reversed(
@@ -67,6 +113,7 @@ def shared(command: Any) -> Any:  # noqa: ANN401 - a decorator of a click comman
             click.option("--size", type=click.Choice(SIZES), default="full", show_default=True),
             click.option("--repeats", type=click.IntRange(1, 100), help="Repeats, each in a process of its own."),
             click.option("--author", help="Recorded with the result."),
+            SLO,
             OUT,
             COMPARE,
         )
@@ -88,14 +135,38 @@ def refuse_dsn(options: dict[str, Any]) -> None:
 
 
 def run_of(profile: Profile, backend: Backend | None, requested: dict[str, Any], options: dict[str, Any]) -> Run:
-    """Return the run that a command asks for."""
+    """Return the run that a command asks for.
+
+    Raises:
+        Usage: a clause of `--slo` can't be understood.
+    """
+    clauses = clauses_of(profile, options)
+    context = click.get_current_context()
+    words = context.obj if isinstance(context.obj, OwnWords) else None
     return Run(
         profile=profile,
         backend=backend,
-        requested=requested,
-        command=["luciole", *sys.argv[1:]],
+        requested=requested | ({"slo": list(options["slo"])} if clauses else {}),
+        command=[*words.path, *words.arguments] if words else ["luciole", *sys.argv[1:]],
         author=options["author"],
+        slo=clauses,
     )
+
+
+def clauses_of(profile: Profile, options: dict[str, Any]) -> list[Clause]:
+    """Return the clauses of `--slo`.
+
+    Raises:
+        Usage: one can't be understood.
+    """
+    return [read_clause(profile, text) for text in options["slo"]]
+
+
+class OwnWords(NamedTuple):
+    """What a command line says to one of several profiles."""
+
+    path: Sequence[str]
+    arguments: Sequence[str]
 
 
 def progress(line: str) -> None:
@@ -164,7 +235,10 @@ def finish(result: Result, out: Path | None) -> int:
         except BenchError as error:
             return end(worst([verdict, error.verdict]), str(error))
         verdict, reason = worst([verdict, comparison.verdict]), comparison.reason
-    return end(verdict, reason)
+    code = end(verdict, reason)
+    if result.verdict.reason == INTERRUPTED:
+        raise click.exceptions.Exit(code)  # Whoever stops one part wants no further one.
+    return code
 
 
 def end(verdict: Verdict, reason: str) -> int:

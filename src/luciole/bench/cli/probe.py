@@ -9,7 +9,7 @@ import msgspec
 
 from luciole.bench.burst.run import BurstMeasure, CeilingMeasure
 from luciole.bench.burst.spec import BurstSpec
-from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, run_of, shared
+from luciole.bench.cli.options import backend_of, chosen_of, duration, end, finish, progress, run_of, shared
 from luciole.bench.probing.measure import PROBES, ProbeMeasure
 from luciole.bench.probing.spec import ProbeSpec
 from luciole.bench.profiles.probe import PROBE
@@ -25,7 +25,7 @@ def probing(command: Any) -> Any:  # noqa: ANN401 - a decorator of a click comma
         click.option("--tool", type=click.Choice(["auto", "fio", "built-in"]), default="auto", show_default=True),
         click.option("--files", type=click.IntRange(1, 1_000_000), help="Files that meta-create makes."),
         click.option("--file-mib", type=click.IntRange(1, 65_536), help="The file that is written over."),
-        click.option("--duration-s", type=click.FloatRange(0.1, 600), help="Of each probe that runs for a time."),
+        duration(0.1, 600, text="Of each probe that runs for a time.", whole=False),
     ):
         command = option(command)
     return shared(command)

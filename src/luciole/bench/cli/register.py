@@ -18,6 +18,7 @@ from luciole.runtime.clock import SystemClock
 @shared
 @click.option("--jobs", type=click.IntRange(min=1), help="Schedules in bulk.")
 @click.option("--singles", type=click.IntRange(min=1), help="Schedules one by one.")
+@click.option("--registrars", type=click.IntRange(1, 64), help="Callers at once, each with a share of them.")
 def register(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the register profile; return the exit code."""
     chosen = chosen_of(REGISTER, options)
@@ -26,10 +27,12 @@ def register(**options: Any) -> int:  # noqa: ANN401 - the options above
     except BenchError as error:
         return end(error.verdict, str(error))
 
+    counts = {name: chosen[name] for name in ("jobs", "singles", "registrars")}
+
     async def measure(result: Result) -> None:
         for index in range(chosen["repeats"]):
             async with fresh_place(backend) as place:
-                orders = RegisterOrders(index=index, place=place, jobs=chosen["jobs"], singles=chosen["singles"])
+                orders = RegisterOrders(index=index, place=place, **counts)
                 told = await in_process("luciole.bench.register", "repeat", **msgspec.to_builtins(orders))
             result.repeats.append(told)
             progress(f"repeat {index + 1}/{chosen['repeats']}: {told.figures['bulk_rate']:,.0f} schedules/s")

@@ -29,10 +29,9 @@ def report_command(results: tuple[Path, ...], html: Path | None) -> int:
         return end(error.verdict, str(error))
     if html is None:
         click.echo(summary(read[0]) if len(read) == 1 else page(read), nl=len(read) == 1)
-        return int(Verdict.OK)
+        return end(Verdict.OK, f"a report of {len(read)} results")
     try:
         write_page(read, html)
     except OSError as error:
         return end(Verdict.USAGE, f"--html: {html}: {error.strerror or error}")
-    click.echo(f"report: {html}")
-    return int(Verdict.OK)
+    return end(Verdict.OK, f"report: {html}")

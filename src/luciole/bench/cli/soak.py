@@ -5,7 +5,7 @@ from typing import Any
 import click
 import msgspec
 
-from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, refuse_dsn, run_of, shared
+from luciole.bench.cli.options import backend_of, chosen_of, duration, end, finish, progress, refuse_dsn, run_of, shared
 from luciole.bench.cli.steady import load_options, spec_of
 from luciole.bench.profiles.soak import SOAK
 from luciole.bench.run import perform
@@ -18,7 +18,7 @@ from luciole.runtime.clock import SystemClock
 @shared
 @click.option("--schedules", type=click.IntRange(1, 5_000_000), help="How many: 60 % of what `capacity steady` found.")
 @load_options
-@click.option("--duration-s", type=click.IntRange(1, 604_800), help="Whole periods.")
+@duration(1, 604_800, text="Whole periods.")
 def soak(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the soak profile; return the exit code."""
     chosen = chosen_of(SOAK, options)

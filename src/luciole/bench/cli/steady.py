@@ -7,8 +7,10 @@ import msgspec
 
 from luciole.bench.cli.options import (
     PLAN_AHEAD,
+    Seconds,
     backend_of,
     chosen_of,
+    duration,
     end,
     finish,
     plan_ahead_us,
@@ -65,8 +67,14 @@ def load_options(command: Any) -> Any:  # noqa: ANN401 - a decorator of a click 
     help="Fires spread over the period, or all at one instant of it.",
 )
 @PLAN_AHEAD
-@click.option("--duration-s", type=click.IntRange(1, 86_400), help="Whole periods, or less than one.")
-@click.option("--warmup-s", type=click.IntRange(min=0), help="The beginning of it that does not count for punctuality.")
+@duration(1, 86_400, text="Whole periods, or less than one.")
+@click.option(
+    "--warmup",
+    "--warmup-s",
+    "warmup_s",
+    type=Seconds(0, 86_400),
+    help="The beginning of it that does not count for punctuality.",
+)
 def steady(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the steady profile; return the exit code."""
     chosen = chosen_of(STEADY, options)

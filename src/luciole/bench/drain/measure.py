@@ -13,6 +13,7 @@ from luciole.bench.drain.forgotten import ForgottenTransaction, forgotten_transa
 from luciole.bench.fresh import FreshRepeats
 from luciole.bench.processes import Process
 from luciole.bench.result import Phase, Repeat, Result
+from luciole.bench.steady.sampler import Store
 from luciole.bench.stores import open_fresh
 from luciole.bench.verdict import InvalidRun
 from luciole.bench.work import Work, prepare_counting, quiesce, read_log, read_work
@@ -21,6 +22,9 @@ _SUBJECT = "luciole.bench.subject:app"
 
 #: Between the last enqueue and the instant: what has just been written is at rest by then.
 _LEAD_US = 1 * limits.SECOND_US
+
+#: By then a node has told of its sessions.
+_HEARTBEAT_MAX_US = 20 * limits.SECOND_US
 
 
 class DrainSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,25 +54,37 @@ class DrainMeasure(FreshRepeats[DrainSpec]):
         store = await open_fresh(place, shards=self._spec.shards)
         await store.close()
         await prepare_counting(place)
-        driver = await Process.start("luciole.bench.drain.driver", {"LUCIOLE_DSN": place.dsn})
-        try:
-            async with Cluster(place.dsn, folder, self._clock) as cluster:
-                node, address = await cluster.start_node()
-                executor = await cluster.start_executor(_SUBJECT, [address], slots=self._spec.slots)
-                repeat = await self._measured(index, place, driver, (node, executor))
-                cluster.check()
-        finally:
-            await driver.stop()
+        async with (
+            await Process.start("luciole.bench.drain.driver", {"LUCIOLE_DSN": place.dsn}) as driver,
+            Cluster(place.dsn, folder, self._clock) as cluster,
+        ):
+            node, address = await cluster.start_node()
+            executor = await cluster.start_executor(_SUBJECT, [address], slots=self._spec.slots)
+            repeat = await self._measured(index, place, driver, (node, executor))
+            repeat.actual["slots"] = await self._slots(place)
+            cluster.check()
         spec = self._spec
         jobs = spec.jobs + spec.warm_up_jobs + (spec.churn or 0)
         repeat.checks += await check(place, "enqueue", {"jobs": jobs, "shards": spec.shards})
         return repeat
 
+    async def _slots(self, place: Place) -> int:
+        """Return how many slots the node knows of; it tells so with each heartbeat."""
+        store = Store(place)
+        await store.open()
+        try:
+            end_us = self._clock.monotonic_us() + _HEARTBEAT_MAX_US
+            while not (found := await store.gauge("slots")) and self._clock.monotonic_us() < end_us:
+                await self._clock.sleep(100 * limits.MS_US)
+            return found
+        finally:
+            await store.close()
+
     async def _measured(
         self, index: int, place: Place, driver: Process, processes: tuple[ClusterProcess, ClusterProcess]
     ) -> Repeat:
         spec = self._spec
-        repeat = Repeat(index=index, actual={"processes": 3, "transport": "grpc", "slots": spec.slots})
+        repeat = Repeat(index=index, actual={"processes": 3, "transport": "grpc"})
         begun_us = self._clock.now_us()
         bare = await driver.ask(
             "pull_bare", dsn=place.dsn, schema=place.schema, count=spec.jobs, payload_bytes=spec.payload_bytes

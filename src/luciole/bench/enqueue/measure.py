@@ -46,9 +46,8 @@ class EnqueueMeasure(FreshRepeats[EnqueueSpec]):
         store = await open_fresh(place, shards=spec.shards)
         await store.close()
         repeat = Repeat(index=index, actual={"processes": 1, "seed": spec.seed + index})
-        driver = await Process.start("luciole.bench.enqueue.driver", {"LUCIOLE_DSN": place.dsn})
         self._begun_us = self._clock.monotonic_us()
-        try:
+        async with await Process.start("luciole.bench.enqueue.driver", {"LUCIOLE_DSN": place.dsn}) as driver:
             alone = await self._phase(
                 repeat,
                 driver,
@@ -71,8 +70,6 @@ class EnqueueMeasure(FreshRepeats[EnqueueSpec]):
                 payload_bytes=spec.payload_bytes,
             )
             await driver.ask("close")
-        finally:
-            await driver.stop()
         rates: dict[str, float] = alone["rates"]
         repeat.figures |= {f"{name}_rate": rate for name, rate in rates.items()} | {
             "single_share": rates["single"] / rates["bare_insert"],

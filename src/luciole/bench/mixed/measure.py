@@ -65,11 +65,8 @@ class RequestsBeside:
 
     async def run(self, place: Place, start_us: Instant, end_us: Instant) -> None:
         """Let another process make them."""
-        process = await Process.start("luciole.bench.mixed.requests", {"LUCIOLE_DSN": place.dsn})
-        try:
+        async with await Process.start("luciole.bench.mixed.requests", {"LUCIOLE_DSN": place.dsn}) as process:
             self._told = await process.ask("make", rate=self._rate, start_us=start_us, end_us=end_us, seed=self._seed)
-        finally:
-            await process.stop()
 
     def values(self) -> Values:
         """Return how many of each kind were accepted."""

@@ -41,9 +41,8 @@ class PickupMeasure(FreshRepeats[PickupSpec]):
         single = self._backend.name == "sqlite"
         store = await open_fresh(place, shards=self._spec.shards)
         await store.close()
-        enqueuer = await Process.start("luciole.bench.pickup.enqueuer", {"LUCIOLE_DSN": place.dsn})
         begun_us = self._clock.monotonic_us()
-        try:
+        async with await Process.start("luciole.bench.pickup.enqueuer", {"LUCIOLE_DSN": place.dsn}) as enqueuer:
             port = (await enqueuer.ask("listen"))["port"]
             async with self._others(place, folder, port, single=single):
                 told = await enqueuer.ask(
@@ -55,8 +54,6 @@ class PickupMeasure(FreshRepeats[PickupSpec]):
                     single=single,
                 )
                 await self._wait_for_the_end(place)
-        finally:
-            await enqueuer.stop()
         jobs = self._spec.jobs + self._spec.warm_up_jobs
         took_s = (self._clock.monotonic_us() - begun_us) / limits.SECOND_US
         return Repeat(

@@ -6,13 +6,13 @@ from luciole.bench.result import MetricSpec
 REGISTER = Profile(
     name="register",
     question="How many schedules are registered a second, in bulk and one by one?",
-    border="From the call of the use case to its answer, triggers evaluated, everything durable; one client.",
+    border="From the call of the use case to its answer, triggers evaluated, all durable; one process.",
     backends=("sqlite", "postgres"),
     phases=("single", "bulk", "again", "check"),
     parameters={
-        "full": {"jobs": 50_000, "singles": 300, "repeats": 5},
-        "ci": {"jobs": 10_000, "singles": 100, "repeats": 2},
-        "smoke": {"jobs": 2_000, "singles": 50, "repeats": 1},
+        "full": {"jobs": 50_000, "singles": 300, "registrars": 1, "repeats": 5},
+        "ci": {"jobs": 10_000, "singles": 100, "registrars": 1, "repeats": 2},
+        "smoke": {"jobs": 2_000, "singles": 50, "registrars": 1, "repeats": 1},
     },
     metrics=(
         MetricSpec(name="bulk_rate", unit="schedules/s", direction="higher", text="new ones, in bulk"),

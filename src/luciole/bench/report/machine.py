@@ -1,5 +1,6 @@
 """Parts of the page about what the figures depend on: machine, product, parameters, and how to repeat it."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 from luciole.bench.report.markup import NOTHING, Markup, join, table, tag
@@ -47,7 +48,7 @@ def command(named: Sequence[Named]) -> Markup:
         *(
             join(
                 tag("p", one.name, class_="quiet small") if len(named) > 1 else None,
-                tag("pre", " ".join(one.result.command)),
+                tag("pre", shlex.join(one.result.command)),
             )
             for one in named
         )

@@ -1,5 +1,6 @@
 """A result for people, as Markdown."""
 
+import shlex
 from collections.abc import Sequence
 
 from luciole.bench.environment import UNAVAILABLE
@@ -61,7 +62,7 @@ def page(results: Sequence[Result]) -> str:
             *_distributions(result.metrics),
             *_stages(result),
             _provenance(result),
-            f"Repeat it: `{' '.join(result.command)}`",
+            f"Repeat it: `{shlex.join(result.command)}`",
             "",
         ]
     return "\n".join(lines).rstrip() + "\n"
@@ -193,7 +194,7 @@ def _environment(result: Result) -> list[str]:
         ),
         *(f"Limit: {limit}" for limit in result.limits_of_inference),
         "",
-        f"Repeat it: `{' '.join(result.command)}`",
+        f"Repeat it: `{shlex.join(result.command)}`",
     ]
 
 

@@ -32,9 +32,15 @@ def _wrong(fault: Fault) -> Callable[[Laboratory], Seen]:
     return plant
 
 
-def _starved(lab: Laboratory) -> Seen:
-    told = lab.run("burst", BURST, "starved-generator")
-    return Seen(caught=told.code == Verdict.INVALID, text=_ended(told, told.words.partition("INVALID ")[2]))
+def _worthless(fault: Fault, words: str) -> Callable[[Laboratory], Seen]:
+    """The run must be thrown away, and for this reason: exit code 6."""
+
+    def plant(lab: Laboratory) -> Seen:
+        told = lab.run("burst", BURST, fault)
+        caught = told.code == Verdict.INVALID and words in told.words
+        return Seen(caught=caught, text=_ended(told, told.words.partition("INVALID ")[2]))
+
+    return plant
 
 
 def _slow_step(lab: Laboratory) -> Seen:
@@ -118,7 +124,18 @@ CASES: tuple[Case, ...] = (
     Case(
         fault="an accepted stale fence", layer="checks", expected="incorrect (3)", plant=_wrong("stale-fence-accepted")
     ),
-    Case(fault="a starved generator", layer="run", expected="invalid (6)", plant=_starved),
+    Case(
+        fault="a starved generator",
+        layer="run",
+        expected="invalid (6)",
+        plant=_worthless("starved-generator", "opened"),
+    ),
+    Case(
+        fault="a lost sampler",
+        layer="run",
+        expected="invalid (6)",
+        plant=_worthless("lost-sampler", "the sampler of parts was lost"),
+    ),
     Case(fault="10 ms in a micro step", layer="micro", expected=f"{SLOW_STEP} regressed (1)", plant=_slow_step),
     Case(fault="10 ms a plan batch", layer="compare", expected="drain_us regressed (1)", plant=_slow_batch),
     Case(

@@ -1,12 +1,13 @@
 """How many schedules hold the objective of the steady profile here, and what binds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
 from luciole import limits
 from luciole.bench.backends import Backend
+from luciole.bench.objective import Clause, unmet_clauses
 from luciole.bench.result import Repeat, Result
 from luciole.bench.steady.measure import steady_repeat
 from luciole.bench.steady.sampler import part_of
@@ -64,13 +65,26 @@ class CapacityMeasure:
         repeats: int,
         clock: Clock,
         progress: Callable[[str], None],
+        slo: Sequence[Clause] = (),
     ) -> None:
+        """Prepare it.
+
+        Args:
+            spec: of the search.
+            load: of each step, but for its schedules and its length.
+            backend: brings the stores; it is up.
+            repeats: searches.
+            clock: the time.
+            progress: told what a person may want to know.
+            slo: what each step must meet besides the objective of the steady profile.
+        """
         self._repeats = repeats
         self._spec = spec
         self._load = load
         self._backend = backend
         self._clock = clock
         self._progress = progress
+        self._slo = slo
         self._steps: list[dict[str, Any]] = []
         self._checks: Repeat | None = None
 
@@ -115,6 +129,7 @@ class CapacityMeasure:
         load = msgspec.structs.replace(self._load, schedules=schedules, duration_s=duration_s)
         load.check()
         repeat = await steady_repeat(len(self._steps), load, self._backend, self._clock, self._progress, gives_up=True)
+        repeat.objective += unmet_clauses(self._slo, repeat)
         lag = repeat.distributions["start_lag"]
         self._steps.append(
             {

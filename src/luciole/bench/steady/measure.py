@@ -287,6 +287,7 @@ class SteadyRepeat:
     def _actual(self, rig: Rig, window: Window) -> dict[str, object]:
         spec = self._spec
         return {
+            **rig.actual,
             "schedules_that_fire": spec.firing,
             "fires_each": spec.fires_each,
             "rate": spec.rate,

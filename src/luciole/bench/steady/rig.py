@@ -62,6 +62,7 @@ class Rig:
             {subject.LEDGERS_VARIABLE: str(self.ledgers), "LUCIOLE_PLAN_AHEAD": f"{size.plan_ahead_us}us"},
         )
         self._executors: list[ClusterProcess] = []
+        self.actual: dict[str, int] = {}  #: as nodes and store say it, once all have started
 
     async def __aenter__(self) -> Self:
         self.ledgers.mkdir()
@@ -90,6 +91,11 @@ class Rig:
             self._executors.append(executor)
             self.pids[_name("executor", number, size.executors)] = executor.pid
         await self.until("all nodes, shards and executors are ready", self._ready)
+        # Each node knows every executor.
+        self.actual = {
+            "slots": await self.store.gauge("slots"),
+            "shards": await self.store.number("SELECT count(*) FROM lease"),
+        }
 
     async def sampled(self, until: Callable[[Sampler], Awaitable[None]]) -> Sampler:
         """Sample what the parts use while something is waited for.

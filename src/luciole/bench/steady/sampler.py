@@ -1,6 +1,7 @@
 """What the parts of a run use while it lasts: CPU, memory, disk, write-ahead log, and how much is open."""
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import msgspec
 
 from luciole import limits
+from luciole.bench import faults
 from luciole.bench.backends import Place, connect_postgres, sqlite_path
 from luciole.bench.check import kind_of
 from luciole.bench.cpu import tree_cpu_us
@@ -100,6 +102,10 @@ class Store:
         with closing(_read_only(sqlite_path(self._place.dsn))) as lite:
             return [row[0] for row in lite.execute(question)]
 
+    async def gauge(self, name: str) -> int:
+        """Return what a gauge of the nodes says, the most of all; 0 while none has told of it."""
+        return max((json.loads(text).get("gauges", {}).get(name, 0) for text in await self.telemetry()), default=0)
+
     async def numbers(self, question: str) -> list[int]:
         """Return the first column of the answer to a question, in words that both kinds know."""
         if self._connection is not None:
@@ -152,6 +158,7 @@ class Sampler:
         while True:
             self.late_us = max(self.late_us, self._clock.monotonic_us() - next_us)
             await self.look()
+            faults.fail_look()
             next_us = max(next_us + LOOK_US, self._clock.monotonic_us())
             await self._clock.sleep(next_us - self._clock.monotonic_us())
 

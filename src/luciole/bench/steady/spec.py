@@ -78,11 +78,11 @@ class SteadySpec(msgspec.Struct, frozen=True, kw_only=True):
         """
         read_handler(self.handler)
         if self.duration_s > self.period_s and self.duration_s % self.period_s:
-            raise Usage("--duration-s: longer than a period, it is a whole number of periods")
+            raise Usage("--duration: longer than a period, it is a whole number of periods")
         if self.slots < self.executors:
             raise Usage("--slots: each executor needs one at least")
         if not 0 <= self.warmup_s < self.duration_s:
-            raise Usage("--warmup-s: it must end before the window does")
+            raise Usage("--warmup: it must end before the window does")
 
 
 def read_handler(text: str) -> Handler:

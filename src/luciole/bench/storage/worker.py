@@ -13,7 +13,7 @@ from luciole import limits
 from luciole.bench import subject
 from luciole.bench.backends import Place
 from luciole.bench.bare import Bare
-from luciole.bench.check import check, judge
+from luciole.bench.check import check, judge, read_back
 from luciole.bench.cpu import own_cpu_us
 from luciole.bench.loops import run_here
 from luciole.bench.percentiles import Distribution
@@ -123,6 +123,7 @@ async def repeat(**orders: object) -> Message:
         await bare.close()
         await client.close()
         await store.close()
+    found.actual |= run.actual | await read_back(told.place)
     found.checks += [
         judge("loads_of_another_payload", "report", "= 0", run.wrong, {}),
         *await check(told.place, "enqueue", {"jobs": run.enqueued, "shards": told.shards}),
@@ -140,6 +141,8 @@ class _Storage:
         self._spec: JobSpec = replace(subject.nothing.spec, namespace=f"{subject.NAMESPACE}-{self._run}")
         self.enqueued = 0
         self.wrong = 0
+        #: Tasks that settled, and the most that one of them got at once.
+        self.actual: dict[str, int] = {"workers": 0, "claim_batch": 0}
 
     async def payload(self, size: int) -> None:
         """Run all phases with payloads of one size."""
@@ -169,6 +172,7 @@ class _Storage:
             while True:
                 at_us = calls.begin()
                 ready = await store.ready_entries(own, await store.now_us(), limit=orders.claim_batch)
+                self.actual["claim_batch"] = max(self.actual["claim_batch"], len(ready.entries))
                 now_us = await store.now_us()
                 settlements = [
                     Settlement(
@@ -189,6 +193,7 @@ class _Storage:
 
         parts = [shards[place :: orders.workers] for place in range(orders.workers)]
         tasks = [lambda calls, own=part: worker(calls, own) for part in parts if part]
+        self.actual["workers"] = len(tasks)
         await self._phases.run(f"settle_{label(size)}", count, tasks)
         await store.release_leases(leases)
 
