@@ -5,7 +5,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from luciole.bench.backends import Place, PostgresBackend, SqliteBackend, hide_passwords, make_backend, sqlite_path
+from luciole.bench.backends import (
+    Place,
+    PostgresBackend,
+    SqliteBackend,
+    connect_postgres,
+    hide_passwords,
+    make_backend,
+    sqlite_path,
+)
 from luciole.bench.verdict import BackendUnavailable, Usage
 
 SECRET = "hunter2"
@@ -25,6 +33,10 @@ def test_passwords_are_hidden_wherever_an_address_stands() -> None:
         f"postgresql://me:x@{SECRET}/y@host/db",
         f"postgresql://host/db?user=me&password={SECRET}&sslmode=require",
         f"postgresql://me@host/db?sslpassword={SECRET}",
+        f"postgresql://me:%40{SECRET}%2F@host/db",
+        f"postgresql://host/db?user=me&password=%26{SECRET}%23",
+        f"postgresql://me:a#{SECRET}@host/db",
+        f"host=localhost password='a {SECRET}' dbname=db",
     ],
 )
 def test_no_way_to_write_a_password_shows_it(dsn: str) -> None:
@@ -44,6 +56,20 @@ def test_a_backend_that_can_not_be_is_refused(name: str, dsn: str | None, settin
     with pytest.raises(Usage, match=said) as caught:
         make_backend(name, dsn=dsn, programs="wheel", settings=settings, folder=None)
     assert SECRET not in str(caught.value)
+
+
+def test_a_password_with_a_space_in_it_is_hidden_where_an_address_stands_alone() -> None:
+    assert hide_passwords(f"postgresql://me:a {SECRET}@host/db") == "postgresql://me:<password>@host/db"
+    assert hide_passwords("postgresql://host/db of a@b") == "postgresql://host/db of a@b"
+
+
+@pytest.mark.parametrize("sign", ["#", "?", "/", "[", " "])
+async def test_an_address_that_its_password_breaks_shows_no_piece_of_it(sign: str) -> None:
+    dsn = f"postgresql://me:{SECRET}{sign}tail@127.0.0.1:1/db"
+    with pytest.raises(BackendUnavailable) as caught:
+        await connect_postgres(Place(dsn=dsn))
+    assert SECRET not in str(caught.value)
+    assert "tail" not in str(caught.value)
 
 
 async def test_an_unreachable_database_is_unavailable_and_its_password_unseen() -> None:

@@ -1,6 +1,7 @@
 """Baselines, trends, calibration and repetition from the command line."""
 
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from msgspec.structs import replace
@@ -138,6 +139,8 @@ def test_a_command_runs_again_with_the_password_of_the_environment() -> None:
     stored = ["luciole", "bench", "run", "burst", "--dsn", "postgresql://me:<password>@host/db"]
     again = runnable(stored, interpreter="python", password="hunter2")
     assert again == ["python", "-m", "luciole", "bench", "run", "burst", "--dsn", "postgresql://me:hunter2@host/db"]
+    encoded = runnable(stored, interpreter="python", password="p@ss/w #%")[-1]
+    assert unquote(str(urlsplit(encoded).password)) == "p@ss/w #%"
     with pytest.raises(Usage, match="LUCIOLE_BENCH_PASSWORD"):
         runnable(stored, interpreter="python", password=None)
 

@@ -58,11 +58,16 @@ _RECORDED = (
 )
 
 _PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):\S*@")
-_PASSWORD_FIELD = re.compile(r"(?i)(pass(?:word|file)?=)[^&\s]+")
+_PASSWORD_FIELD = re.compile(r"(?i)(pass(?:word|file)?=)(?:'[^']*'|[^&\s]+)")
+
+#: A password may hold a space, which ends every other word.
+_SPACED = re.compile(r"(?s)([a-z]+://[^/@\s:]*):[^/]*@(.*)")
 
 
 def hide_passwords(text: str) -> str:
     """Return a text with `<password>` in place of each password of an address in it."""
+    if text.count("://") == 1 and (spaced := _SPACED.fullmatch(text)):
+        text = f"{spaced[1]}:<password>@{spaced[2]}"  # The text is an address and nothing else.
     return _PASSWORD_FIELD.sub(r"\1<password>", _PASSWORD.sub(r"\1:<password>@", text))
 
 
@@ -270,7 +275,12 @@ async def connect_postgres(place: Place) -> Any:  # noqa: ANN401 - a connection 
     path = {"search_path": f'"{place.schema}", public'} if place.schema else {}
     try:
         return await asyncpg.connect(place.dsn, server_settings=path, timeout=10)
-    except (OSError, ValueError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except ValueError:  # Its text may be a piece of the password, where that holds `#`, `?` or `/`.
+        raise BackendUnavailable(
+            f"postgres: {hide_passwords(place.dsn)}: no address that can be understood; "
+            "percent-encode what is special in its password"
+        ) from None
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         reason = hide_passwords(str(error)) or type(error).__name__
         raise BackendUnavailable(f"postgres: {hide_passwords(place.dsn)}: {reason}") from None
 
@@ -282,7 +292,7 @@ def make_backend(name: str, *, dsn: str | None, programs: str, settings: Setting
         Usage: there is none of this name, or the DSN is of another kind.
     """
     if name == "postgres":
-        if dsn and urlsplit(dsn).scheme not in {"postgres", "postgresql"}:
+        if dsn and not dsn.startswith(("postgres://", "postgresql://")):
             raise Usage(f"--dsn: {hide_passwords(dsn)} is no address of PostgreSQL")
         if dsn and settings:
             raise Usage("--set: the settings of somebody else's server are theirs; leave out --set or --dsn")

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -52,7 +53,7 @@ def read_origin(path: Path) -> Origin:
 
 
 def runnable(command: Sequence[str], *, interpreter: str, password: str | None) -> list[str]:
-    """Return a stored command as this interpreter runs it, with its password filled in.
+    """Return a stored command as this interpreter runs it, with its password filled in, encoded as an address has it.
 
     Raises:
         Usage: it is no command of the bench, or it needs a password and there is none.
@@ -61,5 +62,5 @@ def runnable(command: Sequence[str], *, interpreter: str, password: str | None) 
         raise Usage(f"the result holds no command of the bench: {' '.join(command[:3])}")
     if any(PLACE in word for word in command) and password is None:
         raise Usage(f"the command needs a password: set {VARIABLE}")
-    filled = [word.replace(PLACE, password or "") for word in command[1:]]
+    filled = [word.replace(PLACE, quote(password or "", safe="")) for word in command[1:]]
     return [interpreter, "-m", "luciole", *filled]
