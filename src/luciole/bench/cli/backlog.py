@@ -6,10 +6,9 @@ import click
 import msgspec
 
 from luciole.bench.backlog.measure import BacklogMeasure, BacklogSpec
-from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, refuse_dsn, run_of, shared
+from luciole.bench.cli.options import chosen_of, measured, own_backend_of, progress, shared
 from luciole.bench.profiles.backlog import BACKLOG
-from luciole.bench.run import perform
-from luciole.bench.verdict import BenchError, Usage
+from luciole.bench.verdict import Usage
 from luciole.runtime.clock import SystemClock
 
 
@@ -26,15 +25,11 @@ def backlog(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the backlog profile; return the exit code."""
     chosen = chosen_of(BACKLOG, options)
     words = {**options, **chosen}
-    try:
-        backend = backend_of(options)
-        refuse_dsn(options)
-        if words["fresh_s"] % 10:
-            raise Usage("--fresh-s: new schedules have a period of 10 s; give whole tens of seconds")
-    except BenchError as error:
-        return end(error.verdict, str(error))
+    backend = own_backend_of(options)
+    if words["fresh_s"] % 10:
+        raise Usage("--fresh-s: new schedules have a period of 10 s; give whole tens of seconds")
     spec = msgspec.convert({name: words[name] for name in BacklogSpec.__struct_fields__}, BacklogSpec)
     clock = SystemClock()
     measure = BacklogMeasure(spec, backend, repeats=chosen["repeats"], clock=clock, progress=progress)
-    requested = {**msgspec.to_builtins(spec), **chosen, "size": options["size"], "backend": options["backend"]}
-    return finish(perform(run_of(BACKLOG, backend, requested, options), measure, clock=clock), options["out"])
+    requested = {**msgspec.to_builtins(spec), **chosen}
+    return measured(BACKLOG, backend, measure, requested, options)

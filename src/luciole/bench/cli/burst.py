@@ -7,20 +7,9 @@ import msgspec
 
 from luciole.bench.burst.run import BurstMeasure
 from luciole.bench.burst.spec import SCHEDULERS, BurstSpec
-from luciole.bench.cli.options import (
-    PLAN_AHEAD,
-    backend_of,
-    chosen_of,
-    end,
-    finish,
-    plan_ahead_us,
-    progress,
-    run_of,
-    shared,
-)
+from luciole.bench.cli.options import PLAN_AHEAD, backend_of, chosen_of, measured, plan_ahead_us, progress, shared
 from luciole.bench.profiles.burst import BURST
-from luciole.bench.run import perform
-from luciole.bench.verdict import BenchError, Usage
+from luciole.bench.verdict import Usage
 from luciole.runtime.clock import SystemClock
 
 
@@ -67,11 +56,8 @@ from luciole.runtime.clock import SystemClock
 def burst(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the burst profile; return the exit code."""
     chosen = chosen_of(BURST, options)
-    try:
-        spec = _spec(options, chosen)
-        backend = backend_of(options)
-    except BenchError as error:
-        return end(error.verdict, str(error))
+    spec = _spec(options, chosen)
+    backend = backend_of(options)
     clock = SystemClock()
     measure = BurstMeasure(
         spec,
@@ -83,9 +69,8 @@ def burst(**options: Any) -> int:  # noqa: ANN401 - the options above
         sample_waits=options["sample_waits"],
         profiles=[kind for kind in ("cpu", "wall") if options[f"profile_{kind}"]],
     )
-    requested = {**msgspec.to_builtins(spec), "size": options["size"], **chosen, "backend": options["backend"]}
-    measured = perform(run_of(BURST, backend, requested, options), measure, clock=clock)
-    return finish(measured, options["out"])
+    requested = {**msgspec.to_builtins(spec), **chosen}
+    return measured(BURST, backend, measure, requested, options)
 
 
 def _spec(options: dict[str, Any], chosen: dict[str, Any]) -> BurstSpec:

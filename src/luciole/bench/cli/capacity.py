@@ -5,23 +5,10 @@ from typing import Any
 import click
 import msgspec
 
-from luciole.bench.cli.options import (
-    backend_of,
-    chosen_of,
-    clauses_of,
-    duration,
-    end,
-    finish,
-    progress,
-    refuse_dsn,
-    run_of,
-    shared,
-)
+from luciole.bench.cli.options import chosen_of, clauses_of, duration, measured, own_backend_of, progress, shared
 from luciole.bench.cli.steady import load_options, spec_of
 from luciole.bench.profiles.capacity import CAPACITY_STEADY
-from luciole.bench.run import perform
 from luciole.bench.steady.capacity import CapacityMeasure, CapacitySpec
-from luciole.bench.verdict import BenchError
 from luciole.runtime.clock import SystemClock
 
 
@@ -43,12 +30,8 @@ def capacity() -> None:
 def steady(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Search; return the exit code."""
     chosen = chosen_of(CAPACITY_STEADY, options)
-    try:
-        backend = backend_of(options)
-        refuse_dsn(options)
-        load = spec_of(options, {**chosen, "schedules": chosen["start"]})
-    except BenchError as error:
-        return end(error.verdict, str(error))
+    backend = own_backend_of(options)
+    load = spec_of(options, {**chosen, "schedules": chosen["start"]})
     words = {**options, **chosen}
     spec = msgspec.convert({name: words[name] for name in CapacitySpec.__struct_fields__}, CapacitySpec)
     clock = SystemClock()
@@ -65,7 +48,5 @@ def steady(**options: Any) -> int:  # noqa: ANN401 - the options above
         **msgspec.to_builtins(load),
         **msgspec.to_builtins(spec),
         "repeats": chosen["repeats"],
-        "size": options["size"],
-        "backend": options["backend"],
     }
-    return finish(perform(run_of(CAPACITY_STEADY, backend, requested, options), measure, clock=clock), options["out"])
+    return measured(CAPACITY_STEADY, backend, measure, requested, options)

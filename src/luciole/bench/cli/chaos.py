@@ -6,10 +6,9 @@ import click
 import msgspec
 
 from luciole.bench.chaos.measure import ChaosMeasure, ChaosSpec
-from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, refuse_dsn, run_of, shared
+from luciole.bench.cli.options import chosen_of, measured, own_backend_of, progress, shared
 from luciole.bench.profiles.chaos import CHAOS
-from luciole.bench.run import perform
-from luciole.bench.verdict import BenchError, Usage
+from luciole.bench.verdict import Usage
 from luciole.runtime.clock import SystemClock
 
 
@@ -23,15 +22,11 @@ from luciole.runtime.clock import SystemClock
 def chaos(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the chaos profile; return the exit code."""
     chosen = chosen_of(CHAOS, options)
-    try:
-        backend = backend_of(options)
-        refuse_dsn(options)
-        if backend.name != "postgres":
-            raise Usage("--backend: the nodes of this profile share a server; choose postgres")
-    except BenchError as error:
-        return end(error.verdict, str(error))
+    backend = own_backend_of(options)
+    if backend.name != "postgres":
+        raise Usage("--backend: the nodes of this profile share a server; choose postgres")
     clock = SystemClock()
     spec = msgspec.convert({name: chosen[name] for name in chosen if name != "repeats"}, ChaosSpec)
     measure = ChaosMeasure(spec, backend, repeats=chosen["repeats"], clock=clock, progress=progress)
-    requested = {**msgspec.to_builtins(spec), "size": options["size"], **chosen, "backend": options["backend"]}
-    return finish(perform(run_of(CHAOS, backend, requested, options), measure, clock=clock), options["out"])
+    requested = {**msgspec.to_builtins(spec), **chosen}
+    return measured(CHAOS, backend, measure, requested, options)

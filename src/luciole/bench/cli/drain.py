@@ -5,11 +5,10 @@ from typing import Any
 import click
 import msgspec
 
-from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, refuse_dsn, run_of, shared
+from luciole.bench.cli.options import chosen_of, measured, own_backend_of, progress, shared
 from luciole.bench.drain.measure import DrainMeasure, DrainSpec
 from luciole.bench.profiles.drain import DRAIN
-from luciole.bench.run import perform
-from luciole.bench.verdict import BenchError, Usage
+from luciole.bench.verdict import Usage
 from luciole.runtime.clock import SystemClock
 
 
@@ -27,18 +26,14 @@ from luciole.runtime.clock import SystemClock
 def drain(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the drain profile; return the exit code."""
     chosen = chosen_of(DRAIN, options)
-    try:
-        backend = backend_of(options)
-        refuse_dsn(options)
-        churn = _churn(options, chosen.pop("churn"))
-    except BenchError as error:
-        return end(error.verdict, str(error))
+    backend = own_backend_of(options)
+    churn = _churn(options, chosen.pop("churn"))
     clock = SystemClock()
     spec = DrainSpec(jobs=chosen["jobs"], slots=chosen["slots"], payload_bytes=chosen["payload_bytes"], churn=churn)
     measure = DrainMeasure(spec, backend, repeats=chosen["repeats"], clock=clock, progress=progress)
     asked = {name: value for name, value in msgspec.to_builtins(spec).items() if value is not None}
-    requested = {**asked, "size": options["size"], **chosen, "backend": options["backend"]}
-    return finish(perform(run_of(DRAIN, backend, requested, options), measure, clock=clock), options["out"])
+    requested = {**asked, **chosen}
+    return measured(DRAIN, backend, measure, requested, options)
 
 
 def _churn(options: dict[str, Any], churn: int) -> int | None:

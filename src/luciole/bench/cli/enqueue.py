@@ -5,11 +5,9 @@ from typing import Any
 import click
 import msgspec
 
-from luciole.bench.cli.options import backend_of, chosen_of, duration, end, finish, progress, refuse_dsn, run_of, shared
+from luciole.bench.cli.options import chosen_of, duration, measured, own_backend_of, progress, shared
 from luciole.bench.enqueue.measure import EnqueueMeasure, EnqueueSpec
 from luciole.bench.profiles.enqueue import ENQUEUE
-from luciole.bench.run import perform
-from luciole.bench.verdict import BenchError
 from luciole.runtime.clock import SystemClock
 
 
@@ -24,14 +22,10 @@ from luciole.runtime.clock import SystemClock
 def enqueue(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the enqueue profile; return the exit code."""
     chosen = chosen_of(ENQUEUE, options)
-    try:
-        backend = backend_of(options)
-        refuse_dsn(options)
-    except BenchError as error:
-        return end(error.verdict, str(error))
+    backend = own_backend_of(options)
     clock = SystemClock()
     figures = {name: value for name, value in chosen.items() if name != "repeats"}
     spec = EnqueueSpec(**figures, seed=options["seed"])
     measure = EnqueueMeasure(spec, backend, repeats=chosen["repeats"], clock=clock, progress=progress)
-    requested = {**msgspec.to_builtins(spec), "size": options["size"], **chosen, "backend": options["backend"]}
-    return finish(perform(run_of(ENQUEUE, backend, requested, options), measure, clock=clock), options["out"])
+    requested = {**msgspec.to_builtins(spec), **chosen}
+    return measured(ENQUEUE, backend, measure, requested, options)

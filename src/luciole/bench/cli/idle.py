@@ -5,11 +5,9 @@ from typing import Any
 import click
 import msgspec
 
-from luciole.bench.cli.options import backend_of, chosen_of, duration, end, finish, progress, refuse_dsn, run_of, shared
+from luciole.bench.cli.options import chosen_of, duration, measured, own_backend_of, progress, shared
 from luciole.bench.idle import IdleMeasure, IdleSpec
 from luciole.bench.profiles.idle import IDLE
-from luciole.bench.run import perform
-from luciole.bench.verdict import BenchError
 from luciole.runtime.clock import SystemClock
 
 
@@ -20,13 +18,9 @@ from luciole.runtime.clock import SystemClock
 def idle(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the idle profile; return the exit code."""
     chosen = chosen_of(IDLE, options)
-    try:
-        backend = backend_of(options)
-        refuse_dsn(options)
-    except BenchError as error:
-        return end(error.verdict, str(error))
+    backend = own_backend_of(options)
     clock = SystemClock()
     spec = IdleSpec(jobs=chosen["jobs"], duration_s=chosen["duration_s"])
     measure = IdleMeasure(spec, backend, repeats=chosen["repeats"], clock=clock, progress=progress)
-    requested = {**msgspec.to_builtins(spec), "size": options["size"], **chosen, "backend": options["backend"]}
-    return finish(perform(run_of(IDLE, backend, requested, options), measure, clock=clock), options["out"])
+    requested = {**msgspec.to_builtins(spec), **chosen}
+    return measured(IDLE, backend, measure, requested, options)

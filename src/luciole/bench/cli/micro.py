@@ -4,14 +4,12 @@ from typing import Any
 
 import click
 
-from luciole.bench.cli.options import COMPARE, OUT, SLO, chosen_of, end, finish, run_of
+from luciole.bench.cli.options import COMPARE, OUT, SLO, chosen_of, measured
 from luciole.bench.micro.counting import COUNTERS, checked
 from luciole.bench.profiles import SIZES
 from luciole.bench.profiles.micro import MICRO
 from luciole.bench.result import Result
-from luciole.bench.run import in_process, perform
-from luciole.bench.verdict import BenchError
-from luciole.runtime.clock import SystemClock
+from luciole.bench.run import in_process
 
 
 @click.command(help=MICRO.question)
@@ -29,10 +27,7 @@ from luciole.runtime.clock import SystemClock
 def micro(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the micro profile; return the exit code."""
     chosen = chosen_of(MICRO, options)
-    try:
-        checked(chosen["counter"])
-    except BenchError as error:
-        return end(error.verdict, str(error))
+    checked(chosen["counter"])
 
     async def measure(result: Result) -> None:
         for index in range(chosen["repeats"]):
@@ -46,5 +41,5 @@ def micro(**options: Any) -> int:  # noqa: ANN401 - the options above
             told.actual = dict(chosen)
             result.repeats.append(told)
 
-    requested = {"size": options["size"], **chosen}
-    return finish(perform(run_of(MICRO, None, requested, options), measure, clock=SystemClock()), options["out"])
+    requested = {**chosen}
+    return measured(MICRO, None, measure, requested, options)

@@ -5,12 +5,10 @@ from typing import Any
 import click
 import msgspec
 
-from luciole.bench.cli.options import backend_of, chosen_of, duration, end, finish, progress, refuse_dsn, run_of, shared
+from luciole.bench.cli.options import chosen_of, duration, measured, own_backend_of, progress, shared
 from luciole.bench.cli.steady import load_options, spec_of
 from luciole.bench.mixed.measure import MixedMeasure
 from luciole.bench.profiles.mixed import MIXED
-from luciole.bench.run import perform
-from luciole.bench.verdict import BenchError
 from luciole.runtime.clock import SystemClock
 
 
@@ -24,12 +22,8 @@ from luciole.runtime.clock import SystemClock
 def mixed(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the mixed profile; return the exit code."""
     chosen = chosen_of(MIXED, options)
-    try:
-        backend = backend_of(options)
-        refuse_dsn(options)
-        load = spec_of(options, chosen)
-    except BenchError as error:
-        return end(error.verdict, str(error))
+    backend = own_backend_of(options)
+    load = spec_of(options, chosen)
     clock = SystemClock()
     measure = MixedMeasure(
         load,
@@ -44,7 +38,5 @@ def mixed(**options: Any) -> int:  # noqa: ANN401 - the options above
         **msgspec.to_builtins(load),
         **chosen,
         "seed": options["seed"],
-        "size": options["size"],
-        "backend": options["backend"],
     }
-    return finish(perform(run_of(MIXED, backend, requested, options), measure, clock=clock), options["out"])
+    return measured(MIXED, backend, measure, requested, options)

@@ -1,7 +1,7 @@
 """What the commands of the bench share: options, the way from them to a run, and its end."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from luciole.bench.profiles import SIZES, Profile
 from luciole.bench.report.files import REPORT_NAME, write_reports
 from luciole.bench.report.markdown import summary
 from luciole.bench.result import Result, read_result, write_result
-from luciole.bench.run import INTERRUPTED, Run
+from luciole.bench.run import INTERRUPTED, Run, perform
 from luciole.bench.verdict import BenchError, NotReadable, Usage, Verdict, worst
 from luciole.errors import InvalidValue
 from luciole.model.duration import duration_us
@@ -128,10 +128,33 @@ def chosen_of(profile: Profile, options: dict[str, Any]) -> dict[str, Any]:
     return {name: options.get(name) if options.get(name) is not None else value for name, value in sizes.items()}
 
 
-def refuse_dsn(options: dict[str, Any]) -> None:
-    """Refuse a profile on somebody else's database: nodes have the schema `luciole`, which may be in use there."""
-    if options["dsn"]:
-        raise Usage("--dsn: this profile starts nodes, which would take over whatever runs there; leave it out")
+def measured(
+    profile: Profile,
+    backend: Backend | None,
+    measure: Callable[[Result], Awaitable[None]],
+    requested: dict[str, Any],
+    options: dict[str, Any],
+    *,
+    out: Path | None = None,
+) -> int:
+    """Run a profile as a command asks for it; return the exit code.
+
+    Args:
+        profile: which.
+        backend: what to measure; None: nothing is stored.
+        measure: fills the result in.
+        requested: the parameters, as the result holds them.
+        options: of the command.
+        out: where the result goes, when that is not what `--out` says.
+
+    Raises:
+        Usage: a clause of `--slo` can't be understood.
+    """
+    requested = {"size": options["size"], **requested}
+    if backend:
+        requested["backend"] = options["backend"]
+    run = run_of(profile, backend, requested, options)
+    return finish(perform(run, measure, clock=SystemClock()), out or options["out"])
 
 
 def run_of(profile: Profile, backend: Backend | None, requested: dict[str, Any], options: dict[str, Any]) -> Run:
@@ -188,6 +211,20 @@ def backend_of(options: dict[str, Any]) -> Backend:
         settings=settings,
         folder=options["folder"],
     )
+
+
+def own_backend_of(options: dict[str, Any]) -> Backend:
+    """Return the backend of a profile that starts nodes: never somebody else's database.
+
+    Nodes have the schema `luciole`, which may be in use there.
+
+    Raises:
+        BenchError: as `backend_of` does, and where a database is named.
+    """
+    backend = backend_of(options)
+    if options["dsn"]:
+        raise Usage("--dsn: this profile starts nodes, which would take over whatever runs there; leave it out")
+    return backend
 
 
 #: For profiles whose planners may plan ahead.

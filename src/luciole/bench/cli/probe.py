@@ -9,13 +9,12 @@ import msgspec
 
 from luciole.bench.burst.run import BurstMeasure, CeilingMeasure
 from luciole.bench.burst.spec import BurstSpec
-from luciole.bench.cli.options import backend_of, chosen_of, duration, end, finish, progress, run_of, shared
+from luciole.bench.cli.options import backend_of, chosen_of, duration, end, measured, progress, shared
 from luciole.bench.probing.measure import PROBES, ProbeMeasure
 from luciole.bench.probing.spec import ProbeSpec
 from luciole.bench.profiles.probe import PROBE
 from luciole.bench.profiles.sql_ceiling import SQL_CEILING
-from luciole.bench.run import perform
-from luciole.bench.verdict import BenchError, Verdict, worst
+from luciole.bench.verdict import Verdict, worst
 from luciole.runtime.clock import SystemClock
 
 
@@ -60,16 +59,13 @@ def _probe(names: Sequence[str], options: dict[str, Any], out: Path | None) -> i
     """Run some probes; return the exit code."""
     chosen = chosen_of(PROBE, options)
     clock = SystemClock()
-    try:
-        backend = backend_of(options)
-        spec = msgspec.convert(
-            {name: value for name, value in chosen.items() if name != "repeats"} | {"tool": options["tool"]}, ProbeSpec
-        )
-        measure = ProbeMeasure(names, spec, backend, repeats=chosen["repeats"], clock=clock, progress=progress)
-    except BenchError as error:
-        return end(error.verdict, str(error))
-    requested = {"size": options["size"], **chosen, "backend": options["backend"], "probes": list(names)}
-    return finish(perform(run_of(PROBE, backend, requested, options), measure, clock=clock), out)
+    backend = backend_of(options)
+    spec = msgspec.convert(
+        {name: value for name, value in chosen.items() if name != "repeats"} | {"tool": options["tool"]}, ProbeSpec
+    )
+    measure = ProbeMeasure(names, spec, backend, repeats=chosen["repeats"], clock=clock, progress=progress)
+    requested = {**chosen, "probes": list(names)}
+    return measured(PROBE, backend, measure, requested, options, out=out)
 
 
 def _command(name: str) -> click.Command:
@@ -92,13 +88,10 @@ for _name in PROBES:
 def sql_ceiling(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Measure the ceiling; return the exit code."""
     chosen = chosen_of(SQL_CEILING, options)
-    try:
-        backend = backend_of(options)
-    except BenchError as error:
-        return end(error.verdict, str(error))
+    backend = backend_of(options)
     clock = SystemClock()
     spec = BurstSpec(jobs=chosen["jobs"], warm_up_jobs=0, shards=options["shards"])
     burst = BurstMeasure(spec, backend, repeats=1, ceiling=chosen["ceiling"], clock=clock, progress=progress)
     measure = CeilingMeasure(burst, jobs=chosen["jobs"], repeats=chosen["repeats"], progress=progress)
-    requested = {"size": options["size"], **chosen, "backend": options["backend"], "shards": options["shards"]}
-    return finish(perform(run_of(SQL_CEILING, backend, requested, options), measure, clock=clock), options["out"])
+    requested = {**chosen, "shards": options["shards"]}
+    return measured(SQL_CEILING, backend, measure, requested, options)

@@ -5,13 +5,11 @@ from typing import Any
 import click
 import msgspec
 
-from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, run_of, shared
+from luciole.bench.cli.options import backend_of, chosen_of, measured, progress, shared
 from luciole.bench.profiles.register import REGISTER
 from luciole.bench.register import RegisterOrders
 from luciole.bench.result import Result
-from luciole.bench.run import fresh_place, in_process, perform
-from luciole.bench.verdict import BenchError
-from luciole.runtime.clock import SystemClock
+from luciole.bench.run import fresh_place, in_process
 
 
 @click.command(help=REGISTER.question)
@@ -22,10 +20,7 @@ from luciole.runtime.clock import SystemClock
 def register(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the register profile; return the exit code."""
     chosen = chosen_of(REGISTER, options)
-    try:
-        backend = backend_of(options)
-    except BenchError as error:
-        return end(error.verdict, str(error))
+    backend = backend_of(options)
 
     counts = {name: chosen[name] for name in ("jobs", "singles", "registrars")}
 
@@ -37,5 +32,5 @@ def register(**options: Any) -> int:  # noqa: ANN401 - the options above
             result.repeats.append(told)
             progress(f"repeat {index + 1}/{chosen['repeats']}: {told.figures['bulk_rate']:,.0f} schedules/s")
 
-    requested = {"size": options["size"], **chosen, "backend": options["backend"]}
-    return finish(perform(run_of(REGISTER, backend, requested, options), measure, clock=SystemClock()), options["out"])
+    requested = {**chosen}
+    return measured(REGISTER, backend, measure, requested, options)

@@ -8,22 +8,17 @@ import msgspec
 from luciole.bench.cli.options import (
     PLAN_AHEAD,
     Seconds,
-    backend_of,
     chosen_of,
     duration,
-    end,
-    finish,
+    measured,
+    own_backend_of,
     plan_ahead_us,
     progress,
-    refuse_dsn,
-    run_of,
     shared,
 )
 from luciole.bench.profiles.steady import STEADY
-from luciole.bench.run import perform
 from luciole.bench.steady.measure import SteadyMeasure
 from luciole.bench.steady.spec import SteadySpec
-from luciole.bench.verdict import BenchError
 from luciole.runtime.clock import SystemClock
 
 
@@ -78,16 +73,12 @@ def load_options(command: Any) -> Any:  # noqa: ANN401 - a decorator of a click 
 def steady(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the steady profile; return the exit code."""
     chosen = chosen_of(STEADY, options)
-    try:
-        backend = backend_of(options)
-        refuse_dsn(options)
-        spec = spec_of(options, chosen)
-    except BenchError as error:
-        return end(error.verdict, str(error))
+    backend = own_backend_of(options)
+    spec = spec_of(options, chosen)
     clock = SystemClock()
     measure = SteadyMeasure(spec, backend, repeats=chosen["repeats"], clock=clock, progress=progress)
-    requested = {**msgspec.to_builtins(spec), "size": options["size"], **chosen, "backend": options["backend"]}
-    return finish(perform(run_of(STEADY, backend, requested, options), measure, clock=clock), options["out"])
+    requested = {**msgspec.to_builtins(spec), **chosen}
+    return measured(STEADY, backend, measure, requested, options)
 
 
 def spec_of(options: dict[str, Any], chosen: dict[str, Any]) -> SteadySpec:

@@ -5,13 +5,11 @@ from typing import Any
 import click
 import msgspec
 
-from luciole.bench.cli.options import backend_of, chosen_of, end, finish, progress, run_of, shared
+from luciole.bench.cli.options import backend_of, chosen_of, measured, progress, shared
 from luciole.bench.profiles.store import CALLERS, PAYLOADS, STORE
 from luciole.bench.result import Result
-from luciole.bench.run import fresh_place, in_process, perform
+from luciole.bench.run import fresh_place, in_process
 from luciole.bench.storage.worker import StorageOrders
-from luciole.bench.verdict import BenchError
-from luciole.runtime.clock import SystemClock
 
 
 @click.command(help=STORE.question)
@@ -23,10 +21,7 @@ from luciole.runtime.clock import SystemClock
 def store(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the store profile; return the exit code."""
     chosen = chosen_of(STORE, options)
-    try:
-        backend = backend_of(options)
-    except BenchError as error:
-        return end(error.verdict, str(error))
+    backend = backend_of(options)
 
     async def measure(result: Result) -> None:
         for index in range(chosen["repeats"]):
@@ -44,5 +39,5 @@ def store(**options: Any) -> int:  # noqa: ANN401 - the options above
             shown = ", ".join(f"{name} {rate:,.0f}/s" for name, rate in rates.items())
             progress(f"repeat {index + 1}/{chosen['repeats']}: {shown}")
 
-    requested = {"size": options["size"], **chosen, "backend": options["backend"]}
-    return finish(perform(run_of(STORE, backend, requested, options), measure, clock=SystemClock()), options["out"])
+    requested = {**chosen}
+    return measured(STORE, backend, measure, requested, options)
