@@ -51,6 +51,14 @@ def test_a_statement_that_fails_says_why(postgres: PostgresServer) -> None:
         postgres.execute("SELECT * FROM nowhere")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_what_is_typed_at_our_terminal_ends_no_statement_of_the_server(postgres: PostgresServer) -> None:
+    """Goal: Ctrl-C lets us clean up, and what cleans up is a statement of a program beside us."""
+    session = postgres.execute(r"\! cut -d ' ' -f 6 /proc/$$/stat")
+    assert session.isdecimal()
+    assert int(session) != os.getsid(0)
+
+
 def test_a_taken_port_is_tried_again_elsewhere(postgres_wheel: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
     taken, free = urlsplit(postgres_wheel.dsn).port, servers.free_port()
     ports = iter([taken, free])

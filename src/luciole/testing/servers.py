@@ -299,6 +299,7 @@ class PostgresServer:
             check=False,
             capture_output=True,
             text=True,
+            start_new_session=True,  # Ctrl-C reaches us alone: it would end a statement that cleans up.
             cwd="/",  # Ours may be closed to the server's user.
             env={"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"},  # No PGPORT and its like of ours.
             user=owner.pw_uid if owner else None,
