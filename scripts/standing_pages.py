@@ -48,7 +48,7 @@ _HEAD = """\
 Made by `python scripts/standing_pages.py write` from `standing/{name}.json`: change that by measuring
 (`python scripts/standing_pages.py measure {name}`), not this page.
 
-Bursts of {jobs:,} jobs, medians of {rounds} rounds, on {cpu}, {cores} cores, {filesystem}, server and scheduler on the
+Bursts of {jobs:,} jobs, medians (rounds: {rounds}), on {cpu}, {cores} cores, {filesystem}, server and scheduler on the
 same cores; measured {started}Z at revision {revision}. Compare rows, not machines.
 """
 
@@ -413,7 +413,7 @@ def rough_because(found: dict[str, Any]) -> list[str]:
     """Return why figures are only a rough look; none: they are sure."""
     reasons = []
     if rounds_of(found) < SURE_FROM:
-        reasons.append(f"{rounds_of(found)} rounds, so that neighbouring rows may well be the other way round")
+        reasons.append(f"rounds: {rounds_of(found)}, so that neighbouring rows may well be the other way round")
     if not found["clean"]:
         reasons.append("measured with changes that no revision holds")
     if mean(found["busy"]) > QUIET_MAX:
