@@ -44,6 +44,9 @@ PATHS = Path(__file__).with_name("public_paths.py")
 #: What stands between these lines of the page is written by this script.
 MARKS = ("<!-- measured: begin -->", "<!-- measured: end -->")
 
+#: Two profiles on two stores, of two sides.
+_SLICES_A_ROUND = 8
+
 #: How long is looked at what others use, before each slice.
 _LOOK_S = 0.3
 
@@ -73,15 +76,17 @@ def measure(base: str, head: str, *, sizes: Sizes, rounds: int, out: Path) -> No
         BenchError: a slice says nothing, or there is no such revision.
     """
     count = len(list(out.glob("*/*/result.json")))
+    turn = count // _SLICES_A_ROUND  # Who begins changes from round to round, whenever they are measured.
     with (
         tempfile.TemporaryDirectory(prefix="luciole-ledger-") as name,
         sides(base, head, Path(name), start=ROOT) as (before, after),
     ):
+        Path(name).chmod(0o755)  # Servers do not run as root.
         arms = {"before": before, "after": after}
         for number in range(rounds):
             for profile in ("burst", "public-paths"):
                 for backend in ("postgres", "sqlite"):
-                    for arm in ("before", "after") if number % 2 == 0 else ("after", "before"):
+                    for arm in ("before", "after") if (turn + number) % 2 == 0 else ("after", "before"):
                         busy = psutil.cpu_percent(interval=_LOOK_S) / 100
                         result = _slice(profile, backend, arm, arms[arm], sizes, Path(name))
                         result.environment.setdefault("noise", {})["busy_before"] = round(busy, 3)
