@@ -250,6 +250,8 @@ POLL_PAUSE_MIN_US: Final = 5 * MS_US
 PLAN_PAUSE_MIN_US: Final = 10 * MS_US
 #: A pass of the planner that took long is followed by a pause as long as itself, up to this.
 PLAN_PAUSE_LOADED_US: Final = 40 * MS_US
+#: What ripens in one go, before the first of it is delivered.
+RIPEN_MAX: Final = 2_000
 #: How often a planner that plans ahead looks again at more than it can read and must not plan yet.
 PLAN_WAIT_US: Final = 50 * MS_US
 #: How long one wait for a hint of the store lasts; and how often hints wake the planner at most.

@@ -128,6 +128,10 @@ class Node:
     def _take_over(self, taken: Sequence[Taken]) -> None:
         for lease, clean in taken:
             self.gateway.recovery.take_over(lease, clean=clean)
+        self.loops.poke("ahead")
+
+    def _begin_plan(self) -> Read:
+        return self.gateway.holds.begin_read(self.store_clock.now_us())
 
     def _add_planned(self, opening: object, entries: Sequence[Entry]) -> None:
         assert isinstance(opening, Read)
@@ -146,7 +150,7 @@ class Node:
 
     def _delivery(self) -> engine.Delivery:
         return engine.Delivery(
-            begin=self.gateway.holds.begin_read,
+            begin=self._begin_plan,
             add=self._add_planned,
             room=self.gateway.holds.room,
             reload=self.gateway.recovery.reload,

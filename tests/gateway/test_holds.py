@@ -2,14 +2,15 @@
 
 import pytest
 
+from luciole.gateway.ahead import next_ahead_us, stand
 from luciole.gateway.flights import Flights
 from luciole.gateway.holds import Holds
 from luciole.gateway.jobs import JobShelf
-from luciole.limits import SECOND_US
+from luciole.limits import RIPEN_MAX, SECOND_US
 from luciole.model.ids import ExecutionKey
 from luciole.model.job import JobSpec
 from luciole.model.lease import Lease
-from luciole.model.outbox import Entry, EntryState
+from luciole.model.outbox import Entry, EntryState, Withdrawals
 from luciole.runtime.telemetry import Telemetry
 from luciole.store.memory import MemoryState, MemoryStore
 from luciole.testing.clock import FakeClock
@@ -64,12 +65,77 @@ async def test_a_future_entry_waits_for_its_due_time_and_is_known_to_be_planned_
     # I11: never before it.
     holds = await some_holds()
     (entry,) = entries(1, due_us=NOW_US + 10)
+    stand(holds, [0], Withdrawals(NOW_US, {0: 7}))
     holds.add([entry], NOW_US)
-    assert holds.lines.ripen(NOW_US + 9) == NOW_US + 10
-    assert drawn(holds) == []
-    assert entry.key in holds.planned_ahead
-    assert holds.lines.ripen(NOW_US + 10) is None
+    assert (holds.ripen(NOW_US + 9), next_ahead_us(holds)) == (None, NOW_US + 10)
+    assert holds.ripen(NOW_US + 10) is None
+    assert drawn(holds) == []  # It may have been withdrawn.
+    stand(holds, [0], Withdrawals(NOW_US + 10, {0: 7}))
+    assert holds.ripen(NOW_US + 10) is None
+    assert entry.key not in holds.shards[0].doubted
     assert drawn(holds) == [entry]
+
+
+@pytest.mark.parametrize("doubt", ["withdrawn before", "while it was planned", "not asked before", "nobody can tell"])
+async def test_what_may_have_been_withdrawn_after_it_was_planned_is_in_doubt(doubt: str) -> None:
+    # I2: an edit, a pause or a cancel wins until the due time.
+    holds = await some_holds()
+    early, entry = entries(2, due_us=NOW_US + 10)
+    entry = entry._replace(due_us=NOW_US + 20)
+    revision = {"nobody can tell": {}}.get(doubt, {0: 8})
+    if doubt != "not asked before":
+        stand(holds, [0], Withdrawals(NOW_US, {0: 7} if revision else {}))
+    read = holds.begin_read(NOW_US)
+    if doubt == "while it was planned":
+        stand(holds, [0], Withdrawals(NOW_US + 10, revision))
+    holds.add(holds.end_read(read, [early, entry]), NOW_US)
+    stand(holds, [0], Withdrawals(NOW_US + 20, revision))
+    assert holds.ripen(NOW_US + 20) is None
+    assert entry.key in holds.shards[0].doubted
+    assert drawn(holds) == [early, entry]
+
+
+async def test_a_withdrawal_casts_no_doubt_on_what_was_planned_after_it_nor_on_what_is_due() -> None:
+    holds = await some_holds()
+    due, later = entries(2, due_us=NOW_US + 10)
+    later = later._replace(due_us=NOW_US + 20)
+    stand(holds, [0], Withdrawals(NOW_US, {0: 7}))
+    holds.add([due], NOW_US)
+    stand(holds, [0], Withdrawals(NOW_US + 10, {0: 7}))
+    holds.ripen(NOW_US + 10)
+    stand(holds, [0], Withdrawals(NOW_US + 11, {0: 8}))
+    holds.add([later], NOW_US + 11)
+    stand(holds, [0], Withdrawals(NOW_US + 20, {0: 8}))
+    holds.ripen(NOW_US + 20)
+    assert [entry.key in holds.shards[0].doubted for entry in (due, later)] == [False, False]
+
+
+async def test_what_is_planned_ahead_comes_back_with_its_shard_in_doubt() -> None:
+    """Two actors: the shard is given up, an edit withdraws, and the shard is taken again before anybody asked."""
+    holds = await some_holds()
+    (entry,) = entries(1, due_us=NOW_US + 10)
+    stand(holds, [0], Withdrawals(NOW_US, {0: 7}))
+    holds.add([entry], NOW_US)
+    holds.suspend([0], 0)
+    stand(holds, [1], Withdrawals(NOW_US + 10, {1: 0}))
+    assert holds.resume(a_lease(2), NOW_US + 10)
+    holds.ripen(NOW_US + 10)
+    assert drawn(holds) == [entry]
+    assert entry.key in holds.shards[0].doubted
+
+
+async def test_much_that_ripens_at_once_ripens_in_pieces_top_priority_first() -> None:
+    holds = await some_holds(held_max=2 * RIPEN_MAX)
+    many = entries(RIPEN_MAX + 5, due_us=NOW_US + 10)
+    top = [entry._replace(priority=9) for entry in many[-5:]]
+    stand(holds, [0], Withdrawals(NOW_US, {0: 0}))
+    holds.add([*many[:-5], *top], NOW_US)
+    stand(holds, [0], Withdrawals(NOW_US + 10, {0: 0}))
+    assert holds.ripen(NOW_US + 10) == NOW_US + 10
+    first = [entry for line in holds.lines.counts() for entry in holds.lines.draw(line, 2 * RIPEN_MAX)]
+    assert len(first) == RIPEN_MAX
+    assert set(top) <= set(first)
+    assert holds.ripen(NOW_US + 10) is None
 
 
 async def test_a_shard_given_up_and_taken_again_at_once_goes_on() -> None:

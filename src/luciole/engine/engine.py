@@ -24,7 +24,7 @@ from luciole.settings import Settings
 from luciole.store.spi import Gauged, Store
 
 #: Loops whose standstill makes a node unfit to hold shards.
-_VITAL = ("plan", "deliver", "record", "poll", "recover", "report-0", "report-1", "rescue")
+_VITAL = ("plan", "deliver", "ahead", "record", "poll", "recover", "report-0", "report-1", "rescue")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from luciole import limits
+from luciole.gateway.ahead import next_ahead_us
 from luciole.gateway.flights import Flights
 from luciole.gateway.holds import Holds
 from luciole.gateway.jobs import JobShelf
@@ -50,6 +51,7 @@ class Dispatcher:
     lose: Callable[[Lost], None]  #: takes attempts that have to be taken back
     wake: Callable[[], None]  #: pokes the loop of `tick`
     wake_recording: Callable[[], None]  #: pokes the loop of `record`
+    wake_ahead: Callable[[], None]  #: pokes the loop that asks whether what was planned ahead stands
     idle_pause_us: int = limits.REST_US
     unknown_grace_us: int = limits.UNKNOWN_HANDLER_GRACE_US
     probe: Probe | None = None
@@ -63,13 +65,15 @@ class Dispatcher:
         """Take entries that are durable; those of shards that are not held are passed over."""
         self.holds.add(entries, self.store_clock.now_us())
         self.wake()
+        if next_ahead_us(self.holds) is not None:
+            self.wake_ahead()
 
     async def tick(self) -> int:
         """Deliver what can be delivered; return the pause until the next entry is due."""
         # I3: what is not trusted any more is not delivered; asking makes the holder give it up.
         self.trusted()
         now_us = self.store_clock.now_us()
-        next_due_us = self.holds.lines.ripen(now_us)
+        next_due_us = self.holds.ripen(now_us)
         await self._read_jobs()
         self._pass_deadlines(now_us)
         if self.running:
@@ -189,14 +193,17 @@ class Dispatcher:
     def _deliver(self, session: Session, entries: Sequence[Entry]) -> None:
         """Send what may be sent at once; queue what must be on record first."""
         now_us = self.store_clock.now_us()
-        planned_ahead = self.holds.planned_ahead
         direct = []
         for entry in entries:
             if entry.deadline_us is not None and entry.deadline_us <= now_us:
                 self._settle_unstarted(entry, ExecutionState.CANCELLED, "its deadline passed before it started")
             elif entry.cancel:
                 self._settle_unstarted(entry, ExecutionState.CANCELLED, "cancelled before it started")
-            elif entry.attempt > 1 or entry.flags & EntryFlag.AT_MOST_ONCE or entry.key in planned_ahead:
+            elif (
+                entry.attempt > 1
+                or entry.flags & EntryFlag.AT_MOST_ONCE
+                or entry.key in self.holds.shards[entry.key.shard].doubted
+            ):
                 session.credits -= 1  # It comes back when the record is refused.
                 self.holds.reserved.add(entry.key)
                 self._recording.append((session, entry))

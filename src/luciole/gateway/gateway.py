@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from luciole.gateway.ahead import Ahead
 from luciole.gateway.dispatcher import Dispatcher
 from luciole.gateway.flights import Flights
 from luciole.gateway.holds import Holds
@@ -65,6 +66,7 @@ class Gateway:
         self.reporter = self._make_reporter()
         self.dispatcher = self._make_dispatcher()
         self.recovery = self._make_recovery()
+        self.ahead = self._make_ahead()
         self.poller = self._make_poller()
         self.runs = self._make_runs()
         self.unparker = Unparker(store=around.store, telemetry=around.telemetry, wake=self._wake("unpark"))
@@ -167,6 +169,7 @@ class Gateway:
             lose=self._lose,
             wake=self._wake("deliver"),
             wake_recording=self._wake("record"),
+            wake_ahead=self._wake("ahead"),
             unknown_grace_us=around.settings.unknown_handler_grace_us,
             probe=around.probe,
         )
@@ -187,6 +190,18 @@ class Gateway:
             wake=self._wake("recover"),
             wake_polling=self._wake("poll"),
             grace_us=around.settings.reconnect_grace_us,
+        )
+
+    def _make_ahead(self) -> Ahead:
+        around = self._around
+        return Ahead(
+            store=around.store,
+            store_clock=around.store_clock,
+            telemetry=around.telemetry,
+            holds=self.holds,
+            trusted=around.trusted,
+            wake_delivery=self._wake("deliver"),
+            plans_ahead=around.settings.plan_ahead_us > 0,
         )
 
     def _make_poller(self) -> Poller:
@@ -242,6 +257,7 @@ class Gateway:
         for name in _REPORTERS:
             loops.add(name, self.reporter.tick, pause_max_us=local_us)
         loops.add("deliver", self.dispatcher.tick, pause_max_us=local_us)
+        loops.add("ahead", self.ahead.tick, pause_max_us=local_us)
         loops.add("record", self.dispatcher.record, pause_max_us=local_us)
         loops.add("recover", self.recovery.tick, pause_max_us=local_us)
         loops.add("unpark", self.unparker.tick, pause_max_us=local_us)

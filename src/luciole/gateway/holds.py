@@ -28,15 +28,24 @@ class ShardHold:
     suspended_us: int = 0  #: since when it is not held (monotonic)
     #: Known, neither in line nor in flight: in doubt, or on its way to be taken back or ended.
     astray: set[ExecutionKey] = field(default_factory=set)
+    #: Planned before they were due, so that they may have been withdrawn since; until they are due.
+    ahead: set[ExecutionKey] = field(default_factory=set)
+    #: Those of them that may be among those that were withdrawn: each delivery of these is put on record.
+    doubted: set[ExecutionKey] = field(default_factory=set)
+    #: How often something was withdrawn, read before any of `ahead` was planned that is not doubted; None: not read.
+    withdrawals: int | None = None
+    asked: bool = False  #: whether the store was asked for it
 
 
 class Read:
-    """What was forgotten while a read was under way: rows of it that are no longer true."""
+    """What happened while a read was under way: rows of it that are no longer true, or may not be."""
 
-    __slots__ = ("gone",)
+    __slots__ = ("begun_us", "gone", "withdrawn")
 
-    def __init__(self) -> None:
+    def __init__(self, begun_us: Instant | None) -> None:
+        self.begun_us = begun_us
         self.gone: set[ExecutionKey] = set()
+        self.withdrawn: set[Shard] = set()  #: shards of which something planned ahead was withdrawn
 
 
 class Holds:
@@ -55,9 +64,8 @@ class Holds:
         self._suspended: dict[Shard, ShardHold] = {}
         self._flights = flights
         self._held_max = held_max
-        #: Planned before they were due, so that they may have been withdrawn since.
-        self.planned_ahead: set[ExecutionKey] = set()
-        self._reads: list[Read] = []
+        self.standing_us = limits.INSTANT_MIN_US  #: what is due by then can't be withdrawn any more
+        self.reads: list[Read] = []  #: under way
 
     def __len__(self) -> int:
         return sum(len(hold.entries) for hold in self.shards.values())
@@ -96,9 +104,10 @@ class Holds:
             return False
         hold.lease = lease
         self.shards[lease.shard] = hold
+        hold.doubted |= hold.ahead  # What was withdrawn meanwhile was not asked for.
         for entry in hold.entries.values():
             if self.waits(entry):
-                self.lines.add(entry, now_us)
+                self.lines.add(entry, now_us, ahead=entry.key in hold.ahead)
         return True
 
     def room(self, shard: Shard) -> int:
@@ -119,10 +128,10 @@ class Holds:
             return False
         return key not in self._flights and key not in self.reserved and key not in hold.astray
 
-    def begin_read(self) -> Read:
-        """Note that rows are about to be read from the store."""
-        read = Read()
-        self._reads.append(read)
+    def begin_read(self, now_us: Instant | None = None) -> Read:
+        """Note that rows are about to be read from the store, or to be made from now on (the store's clock)."""
+        read = Read(now_us)
+        self.reads.append(read)
         return read
 
     def end_read(self, read: Read, entries: Sequence[Entry]) -> list[Entry]:
@@ -131,8 +140,21 @@ class Holds:
         An entry that is read, settled and then taken from the stale read would be delivered again with a token that
         was already used.
         """
-        self._reads.remove(read)
-        return [entry for entry in entries if entry.key not in read.gone and self._is_news(entry)]
+        self.reads.remove(read)
+        news = [entry for entry in entries if entry.key not in read.gone and self._is_news(entry)]
+        for entry in news:
+            hold = self.shards[entry.key.shard]
+            if read.begun_us is not None and entry.due_us > read.begun_us and entry.attempt == 1:
+                hold.ahead.add(entry.key)
+            if entry.key.shard in read.withdrawn:
+                hold.doubted.add(entry.key)
+        return news
+
+    def ripen(self, now_us: Instant) -> Instant | None:
+        """Put what has become due in line; return when there is more, but for what is not known to stand."""
+        for entry in self.lines.ripen(now_us, self.standing_us):
+            self.shards[entry.key.shard].ahead.discard(entry.key)
+        return self.lines.next_us(self.standing_us)
 
     def keep(self, entry: Entry) -> bool:
         """Remember an entry without putting it in line (somebody has it, or it is in doubt); False: not our shard."""
@@ -173,12 +195,13 @@ class Holds:
 
     def forget(self, key: ExecutionKey) -> bool:
         """Forget an entry that is settled; return whether its shard has room that the store could fill."""
-        for read in self._reads:
+        for read in self.reads:
             read.gone.add(key)
-        self.planned_ahead.discard(key)
         hold = self.shards.get(key.shard) or self._suspended.get(key.shard)
         if hold is None:
             return False
+        hold.ahead.discard(key)
+        hold.doubted.discard(key)
         entry = hold.entries.pop(key, None)
         hold.astray.discard(key)
         if entry is not None and entry.state is EntryState.READY:
@@ -190,6 +213,9 @@ class Holds:
         return hold is not None and entry.key not in hold.entries
 
     def _queue(self, entry: Entry, now_us: Instant) -> None:
+        hold = self.shards[entry.key.shard]
         if entry.due_us > now_us and entry.attempt == 1:
-            self.planned_ahead.add(entry.key)
-        self.lines.add(entry, now_us)
+            hold.ahead.add(entry.key)
+        if entry.key in hold.ahead and hold.withdrawals is None:
+            hold.doubted.add(entry.key)
+        self.lines.add(entry, now_us, ahead=entry.key in hold.ahead)

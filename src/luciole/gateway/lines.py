@@ -2,8 +2,9 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
+from luciole import limits
 from luciole.gateway.jobs import JobShelf
 from luciole.model.ids import JobId
 from luciole.model.instant import Instant
@@ -25,17 +26,24 @@ class Lines:
         self._jobs = jobs
         self._waits = waits
         self._lines: dict[tuple[Route, int], deque[Entry]] = {}
-        self._future: list[tuple[Instant, int, Entry]] = []
-        self._sequence = 0
+        self._later = _Later()  #: will be due
+        self._ahead = _Later()  #: planned ahead: passes when it is due, and known to stand
         self._unread: dict[JobId, list[Entry]] = {}  #: due, but the job version is not at hand
 
-    def add(self, entry: Entry, now_us: Instant) -> None:
-        """Put an entry in line, or aside until it is due."""
-        if entry.due_us <= now_us:
+    def add(self, entry: Entry, now_us: Instant, *, ahead: bool = False) -> None:
+        """Put an entry in line, or aside until it is due.
+
+        Args:
+            entry: durable.
+            now_us: the store's clock.
+            ahead: it was planned ahead, so that it may have been withdrawn since.
+        """
+        if ahead:
+            self._ahead.add(entry)
+        elif entry.due_us <= now_us:
             self.line_up(entry)
         else:
-            self._sequence += 1
-            heappush(self._future, (entry.due_us, self._sequence, entry))
+            self._later.add(entry)
 
     def line_up(self, entry: Entry) -> None:
         """Put an entry that is due in line."""
@@ -51,14 +59,35 @@ class Lines:
             line = self._lines[route, entry.priority] = deque()
         line.append(entry)
 
-    def ripen(self, now_us: Instant) -> Instant | None:
-        """Put what has become due in line; return when the next becomes due."""
-        future = self._future
-        while future and future[0][0] <= now_us:  # I11: by the store's clock, never before.
-            entry = heappop(future)[2]
+    def ripen(self, now_us: Instant, standing_us: Instant) -> list[Entry]:
+        """Put what has become due in line, the top priority first, at most `limits.RIPEN_MAX` at once.
+
+        Args:
+            now_us: the store's clock.
+            standing_us: what was planned ahead and is due by then can't be withdrawn any more.
+
+        Returns:
+            What was planned ahead of it.
+        """
+        # I11: by the store's clock, never before.
+        for entry in self._later.take(now_us, limits.RIPEN_MAX):
             if self._waits(entry):
                 self.line_up(entry)
-        return future[0][0] if future else None
+        ripe = [entry for entry in self._ahead.take(min(now_us, standing_us), limits.RIPEN_MAX) if self._waits(entry)]
+        for entry in ripe:
+            self.line_up(entry)
+        return ripe
+
+    def next_us(self, standing_us: Instant) -> Instant | None:
+        """Return when the first of what was set aside is due; of what was planned ahead, what `ripen` takes only."""
+        later_us, ahead_us = self._later.first_us(), self._ahead.first_us()
+        if ahead_us is None or ahead_us > standing_us:
+            return later_us
+        return ahead_us if later_us is None else min(ahead_us, later_us)
+
+    def next_ahead_us(self, after_us: Instant) -> Instant | None:
+        """Return when the first of what was planned ahead is due, after an instant."""
+        return self._ahead.first_us(after_us)
 
     def unread_jobs(self) -> list[JobId]:
         """Return the job versions that due entries wait for."""
@@ -103,5 +132,43 @@ class Lines:
                 del self._lines[key]
         for job_id, entries in tuple(self._unread.items()):
             self._unread[job_id] = [entry for entry in entries if waits(entry)]
-        self._future = [item for item in self._future if waits(item[2])]
-        heapify(self._future)
+        self._later.keep(waits)
+        self._ahead.keep(waits)
+
+
+class _Later:
+    """Entries that are set aside until they are due; thousands share one instant."""
+
+    def __init__(self) -> None:
+        self._order: list[tuple[Instant, int]] = []
+        self._entries: dict[tuple[Instant, int], deque[Entry]] = {}
+
+    def add(self, entry: Entry) -> None:
+        key = entry.due_us, -entry.priority
+        entries = self._entries.get(key)
+        if entries is None:
+            entries = self._entries[key] = deque()
+            heappush(self._order, key)
+        entries.append(entry)
+
+    def first_us(self, after_us: Instant | None = None) -> Instant | None:
+        if after_us is None or not self._order or self._order[0][0] > after_us:
+            return self._order[0][0] if self._order else None
+        return min((due_us for due_us, _ in self._order if due_us > after_us), default=None)
+
+    def take(self, until_us: Instant, count: int) -> list[Entry]:
+        """Take up to `count` that are due by an instant, in order of due time and priority."""
+        taken: list[Entry] = []
+        while self._order and self._order[0][0] <= until_us and len(taken) < count:
+            entries = self._entries[self._order[0]]
+            while entries and len(taken) < count:
+                taken.append(entries.popleft())
+            if not entries:
+                del self._entries[heappop(self._order)]
+        return taken
+
+    def keep(self, waits: Callable[[Entry], bool]) -> None:
+        """Drop the others."""
+        kept = {key: deque(filter(waits, entries)) for key, entries in self._entries.items()}
+        self._entries = {key: entries for key, entries in kept.items() if entries}
+        self._order = sorted(self._entries)

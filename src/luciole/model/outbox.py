@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from luciole import limits
 from luciole.model.execution import ExecutionState
-from luciole.model.ids import ExecutionKey, ExecutorId, JobId
+from luciole.model.ids import ExecutionKey, ExecutorId, JobId, Shard
 from luciole.model.instant import Instant
 
 
@@ -53,7 +53,7 @@ def under_way(state: EntryState, due_us: Instant, now_us: Instant, *, delivered:
     """
     if state in {EntryState.WAITING, EntryState.PARKED}:
         return False
-    # I11: nothing starts before its due time. What is planned ahead is sent only once it is on record.
+    # I11: nothing starts before its due time. What is planned ahead is sent only once it can't be withdrawn any more.
     margin_us = 0 if state is EntryState.HELD else limits.CANCEL_MARGIN_US
     return delivered or due_us <= now_us + margin_us
 
@@ -116,6 +116,14 @@ class Settled(IntEnum):
     SETTLED = 0
     CONFIRMED = 1  #: the same was already recorded; nothing changed
     REFUSED = 2  #: the attempt token is not the current one; nothing changed
+
+
+class Withdrawals(NamedTuple):
+    """What a holder compares to know whether all that it planned ahead still stands."""
+
+    now_us: Instant  #: the store's clock: what is due by then can't be withdrawn any more
+    #: How often something planned ahead was taken back in each shard, up to `now_us`; absent: nobody can tell.
+    revisions: dict[Shard, int]
 
 
 class Delivery(NamedTuple):

@@ -20,7 +20,7 @@ from luciole.model.ids import ExecutionKey, IdSegment, JobId, NodeId, ScheduleId
 from luciole.model.instant import Instant
 from luciole.model.job import JobSpec, JobVersion
 from luciole.model.lease import Cluster, Lease, NodeInfo
-from luciole.model.outbox import Delivery, Entry, Running, Settled, Settlement
+from luciole.model.outbox import Delivery, Entry, Running, Settled, Settlement, Withdrawals
 from luciole.model.plan import DueBatch, LedgerRow, Plan, PlanOutcome, ReadyBatch, Realigned
 from luciole.model.schedule import Cursor, NewSchedule, ScheduleState, ScheduleView
 from luciole.model.stride import GroupBatch, Stride, StrideOutcome
@@ -194,6 +194,17 @@ class OutboxStore(Protocol):
         """Return HELD entries, and READY ones whose delivery is recorded, in key order after `after`. Read-only.
 
         What a new holder loads when it takes over; it pages until fewer than `limit` come back.
+        """
+        ...
+
+    async def withdrawals(self, shards: Sequence[Shard]) -> Withdrawals:
+        """Count how often something planned ahead was withdrawn from shards.
+
+        Whoever ends or deletes a HELD entry that is not due (`request_cancel`, `put_schedules`, `set_schedule_state`)
+        counts one for its shard first, and then judges by the store's clock what is not due. This answer waits for all
+        of them that are under way, so that a holder whose count is the same as before the entries were planned may
+        send, without looking at each, what is due by the answer's clock. Safe to repeat. A shard that is absent from
+        the answer is one of which the store can't tell: each delivery of what was planned ahead there is recorded.
         """
         ...
 

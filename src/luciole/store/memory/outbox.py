@@ -16,6 +16,7 @@ from luciole.model.outbox import (
     Running,
     Settled,
     Settlement,
+    Withdrawals,
 )
 from luciole.model.plan import ReadyBatch
 from luciole.store.bounds import (
@@ -80,6 +81,13 @@ class MemoryOutbox(MemoryClient):
             ]
             rows = sorted((row for row in rows if after is None or row.key > after), key=lambda row: row.key)
             return tuple(row.entry() for row in islice(rows, limit))
+
+    async def withdrawals(self, shards: Sequence[Shard]) -> Withdrawals:
+        """Count how often something planned ahead was withdrawn from shards."""
+        check_batch("shards", shards, limits.SHARDS_MAX)
+        with self._transaction() as now_us:
+            check_shards(shards, self._state.shards)
+            return Withdrawals(now_us, {shard: self._state.withdrawals[shard] for shard in shards})
 
     async def record_deliveries(
         self, leases: Sequence[Lease], deliveries: Sequence[Delivery]

@@ -45,6 +45,7 @@ def cancel(state: MemoryState, row: EntryRow, now_us: Instant) -> ExecutionState
         execution.finished_us = now_us
         execution.troubled_us = None
         was_waiting = row.state is EntryState.WAITING
+        state.withdrawals[row.key.shard] += row.state is EntryState.HELD
         state.close_entry(row, releases=not was_waiting and bool(row.flags & EntryFlag.RELEASES))
     else:
         row.cancel = True

@@ -4,7 +4,7 @@ Several clients share one `MemoryState`, as several processes share a database. 
 from beginning to end, so it is atomic for tasks and for threads.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from threading import RLock
@@ -187,6 +187,7 @@ class MemoryState:
         self.executions: defaultdict[Group, dict[ExecutionKey, ExecutionRow]] = defaultdict(dict)
         self.entries: defaultdict[Group, dict[ExecutionKey, EntryRow]] = defaultdict(dict)
         self.ledger: defaultdict[Group, list[LedgerRow]] = defaultdict(list)
+        self.withdrawals: Counter[Shard] = Counter()  #: of what was planned ahead, by shard
         self.rules: dict[Shard, str] = {}  #: of zones, that the cursors of a shard stand by
         self.request_keys: dict[tuple[str, str], ExecutionKey] = {}
         self.listeners: list[Listener] = []
@@ -276,6 +277,7 @@ class MemoryState:
             for row in self.entries[schedule.group].values()
             if row.key.part >= PLANNED_PART and row.due_us > now_us and row.attempt == 1
         ]
+        self.withdrawals[schedule.shard] += bool(future)
         for row in sorted(future, key=lambda row: row.state is not EntryState.WAITING):
             releases = row.state is not EntryState.WAITING and bool(row.flags & EntryFlag.RELEASES)
             self.close_entry(row, releases=releases)

@@ -11,7 +11,7 @@ from luciole.model.ids import NO_SCHEDULE, ExecutionKey, IdSegment, JobId, NodeI
 from luciole.model.instant import Instant
 from luciole.model.job import JobSpec, JobVersion
 from luciole.model.lease import Cluster, Lease, NodeInfo
-from luciole.model.outbox import Delivery, Entry, Running, Settled, Settlement
+from luciole.model.outbox import Delivery, Entry, Running, Settled, Settlement, Withdrawals
 from luciole.model.plan import DueBatch, LedgerRow, Move, Plan, PlanOutcome, ReadyBatch, Realigned
 from luciole.model.schedule import Cursor, NewSchedule, ScheduleState, ScheduleView
 from luciole.model.stride import DueGroup, GroupBatch, Share, Stride, StrideOutcome, group_of, step_move
@@ -202,6 +202,13 @@ class OutboxOneByOne(Items):
         check_limit("limit", limit, limits.HELD_MAX)
         check_shards(shards, self._items.shards)
         return await self._items.open_entries(shards, after=after, limit=limit)
+
+    async def withdrawals(self, shards: Sequence[Shard]) -> Withdrawals:
+        """Count how often something planned ahead was withdrawn from shards, where the store can tell."""
+        check_batch("shards", shards, limits.SHARDS_MAX)
+        check_shards(shards, self._items.shards)
+        found: Withdrawals | None = await self._if_there("withdrawals", shards)
+        return Withdrawals(await self._items.now_us(), {}) if found is None else found
 
     async def record_deliveries(
         self, leases: Sequence[Lease], deliveries: Sequence[Delivery]

@@ -53,6 +53,10 @@ def cancel(keys: Sequence[ExecutionKey]) -> Script[dict[ExecutionKey, ExecutionS
     rows = yield Query("lock_entries", rows=sorted(set(keys)))
     # After the locks: what became due while they were waited for may be under way.
     now_us = (yield Query("clock"))[0][0] if rows else 0
+    ahead = {(row[0],) for row in rows if row[5] == EntryState.HELD and row[10] > now_us}
+    if ahead:
+        yield Query("count_withdrawals", rows=sorted(ahead))
+        now_us = (yield Query("clock"))[0][0]  # Its holder may have been told meanwhile that all of it stands.
     states = {ExecutionKey(*row[:4]): EntryState(row[5]) for row in rows}
     by_key = {ExecutionKey(*row[:4]): row for row in rows}
     after = {key: ExecutionState(row[9]) for key, row in by_key.items()}

@@ -279,7 +279,12 @@ def _withdraw(
     group: tuple[Shard, ScheduleId], fire_us: Instant, due_us: Instant | None
 ) -> Script[tuple[Instant, Instant | None]]:
     """Take back what was made ahead and is not due; return the fire and due time that the cursor steps back to."""
-    rows = yield Query("future_entries", {"shard": group[0], "schedule_id": group[1]})
+    binds = {"shard": group[0], "schedule_id": group[1]}
+    rows = yield Query("future_entries", binds)
+    if rows:
+        # Counted first, then judged anew: their holder may have been told meanwhile that all of it stands.
+        yield Query("count_withdrawals", rows=[(group[0],)])
+        rows = yield Query("future_entries", binds)
     keys = [tuple(row[:4]) for row in rows]
     yield Query("delete_entries", rows=keys)
     yield Query("delete_executions", rows=keys)

@@ -7,7 +7,7 @@ from luciole.model.execution import MOVES, ExecutionState
 from luciole.model.ids import ExecutionKey, Shard
 from luciole.model.instant import Instant
 from luciole.model.lease import Lease
-from luciole.model.outbox import Delivery, Entry, EntryState, Running, Settled, Settlement
+from luciole.model.outbox import Delivery, Entry, EntryState, Running, Settled, Settlement, Withdrawals
 from luciole.model.plan import ReadyBatch
 from luciole.store.bounds import check_batch, check_limit, check_settlements, check_shards, stored_text
 from luciole.store.sql.dialect import Lane, Role
@@ -43,6 +43,12 @@ class SqlOutbox(Role):
         check_limit("limit", limit, limits.HELD_MAX)
         check_shards(shards, self.shards)
         return await self._db.read(Lane.SETTLE, _open_entries, sorted(set(shards)), after, limit)
+
+    async def withdrawals(self, shards: Sequence[Shard]) -> Withdrawals:
+        """Count how often something planned ahead was withdrawn from shards."""
+        check_batch("shards", shards, limits.SHARDS_MAX)
+        check_shards(shards, self.shards)
+        return await self._db.write(Lane.SETTLE, _withdrawals, sorted(set(shards)))
 
     async def record_deliveries(
         self, leases: Sequence[Lease], deliveries: Sequence[Delivery]
@@ -146,6 +152,18 @@ class _Locked:
     def may_move(self, key: ExecutionKey, state: ExecutionState) -> bool:
         """Whether the table of moves lets its execution become this."""
         return state in MOVES[ExecutionState(self._rows[key][9])]
+
+
+def _withdrawals(shards: Sequence[Shard]) -> Script[Withdrawals]:
+    rows = [(shard,) for shard in shards]
+    found = yield Query("lock_withdrawals", rows=rows)
+    if len(found) < len(rows):
+        # One that is missing can't be locked: made here, or by a withdrawal under way, which this waits for.
+        yield Query("begin_withdrawals", rows=rows)
+        found = yield Query("lock_withdrawals", rows=rows)
+    # After the locks: a withdrawal that waits for them judges by a later clock.
+    clock = yield Query("clock")
+    return Withdrawals(clock[0][0], {row[0]: row[1] for row in found})
 
 
 def _record_deliveries(leases: Sequence[Lease], deliveries: Sequence[Delivery]) -> Script[tuple[ExecutionKey, ...]]:

@@ -6,7 +6,13 @@ from luciole.testing.contract.test_executions import TestCancel, TestEnqueue, Te
 from luciole.testing.contract.test_leases import TestLeases, TestNodes
 from luciole.testing.contract.test_life import TestHints, TestLife
 from luciole.testing.contract.test_manual import TestManualOverlap, TestManualRuns
-from luciole.testing.contract.test_outbox import TestDeliveries, TestOpenEntries, TestReadyEntries, TestRunning
+from luciole.testing.contract.test_outbox import (
+    TestDeliveries,
+    TestOpenEntries,
+    TestReadyEntries,
+    TestRunning,
+    TestWithdrawals,
+)
 from luciole.testing.contract.test_overlap import TestForbidAndAllow, TestLedger, TestQueueOne, TestReplace
 from luciole.testing.contract.test_planning import TestDueCursors, TestParking, TestPlans, TestSteps
 from luciole.testing.contract.test_reads import TestExecutionLists, TestScheduleLists, TestSummaries
@@ -54,4 +60,5 @@ __all__ = [
     "TestSummaries",
     "TestTries",
     "TestUnpark",
+    "TestWithdrawals",
 ]

@@ -6,6 +6,7 @@ from luciole.limits import SECOND_US
 from luciole.model.execution import ExecutionState
 from luciole.model.job import Overlap
 from luciole.model.outbox import Delivery, Running
+from luciole.model.schedule import ScheduleState
 from luciole.testing.contract.harness import StoreHarness
 from luciole.testing.contract.steps import (
     TTL_US,
@@ -20,7 +21,9 @@ from luciole.testing.contract.steps import (
     raises,
     ready_entry,
     ready_keys,
+    register,
     scheduled,
+    set_state,
     shards_of,
     state_of,
 )
@@ -29,7 +32,9 @@ from luciole.testing.factories import (
     EXECUTOR_B,
     NODE_A,
     NODE_B,
+    a_job,
     a_request,
+    a_schedule,
     a_settlement,
 )
 
@@ -218,6 +223,44 @@ class TestDeliveries(StoreContract):
         delivery = Delivery((await enqueued(a)).key, 1, EXECUTOR_A, 0)
         with raises(InvalidValue):
             await a.record_deliveries(leases, [delivery] * (limits.DELIVER_BATCH_MAX + 1))
+
+
+class TestWithdrawals(StoreContract):
+    """What a holder asks before it sends what was planned ahead."""
+
+    async def test_what_is_withdrawn_is_counted_for_its_shard(self, harness: StoreHarness) -> None:
+        """Goal: a holder learns by one question that something it planned ahead is gone, whoever withdrew it."""
+        a, b = harness.clients
+        leases = await lease_all(a)
+        names = ("cancelled", "paused", "edited")
+        ahead = [await fire(a, leases, await scheduled(a, name, in_us=60 * SECOND_US)) for name in names]
+        before = (await a.withdrawals(shards_of(a))).revisions
+        expected = dict(before)
+        assert set(before) == set(shards_of(a))
+        await b.request_cancel([ahead[0].key])
+        expected[ahead[0].key.shard] += 1
+        assert (await a.withdrawals(shards_of(a))).revisions == expected
+        await set_state(b, ScheduleState.PAUSED, "paused")
+        expected[ahead[1].key.shard] += 1
+        assert (await a.withdrawals(shards_of(a))).revisions == expected
+        now_us = await a.now_us()
+        await register(b, a_schedule("edited", fire_us=now_us + 120 * SECOND_US, job=a_job(payload=b"new")))
+        expected[ahead[2].key.shard] += 1
+        assert (await a.withdrawals(shards_of(a))).revisions == expected
+
+    async def test_nothing_else_is_counted(self, harness: StoreHarness) -> None:
+        a, b = harness.clients
+        leases = await lease_all(a)
+        due = await fire(a, leases, await scheduled(a))
+        later = await enqueued(a, delay_us=60 * SECOND_US)
+        before = await a.withdrawals([due.key.shard, later.key.shard])
+        await b.request_cancel([due.key, later.key])
+        await set_state(b, ScheduleState.PAUSED)
+        after = await a.withdrawals([due.key.shard, later.key.shard])
+        assert after.revisions == before.revisions
+        assert before.now_us <= after.now_us <= await a.now_us()
+        with raises(InvalidValue):
+            await a.withdrawals([a.shards])
 
 
 class TestRunning(StoreContract):

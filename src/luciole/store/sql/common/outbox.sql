@@ -54,6 +54,21 @@ JOIN execution ON execution.shard = batch.shard AND execution.schedule_id = batc
     AND execution.fire_us = batch.fire_us AND execution.part = batch.part
 ORDER BY entry.shard, entry.schedule_id, entry.fire_us, entry.part {for_update};
 
+-- What was planned ahead is withdrawn: counted first, so that whoever reads the count waits for the rest.
+-- name: count_withdrawals
+-- rows: shard int
+INSERT INTO withdrawal (shard, revision) SELECT shard, 1 FROM {rows} WHERE true
+ON CONFLICT (shard) DO UPDATE SET revision = withdrawal.revision + 1;
+
+-- name: begin_withdrawals
+-- rows: shard int
+INSERT INTO withdrawal (shard, revision) SELECT shard, 0 FROM {rows} WHERE true ON CONFLICT (shard) DO NOTHING;
+
+-- name: lock_withdrawals
+-- rows: shard int
+SELECT withdrawal.shard, withdrawal.revision FROM {rows} JOIN withdrawal ON withdrawal.shard = batch.shard
+ORDER BY withdrawal.shard {for_update};
+
 -- name: deliver_entries
 -- rows: shard int, schedule_id bigint, fire_us bigint, part bigint, executor_id text
 UPDATE entry SET delivered = TRUE, executor_id = batch.executor_id
