@@ -1,20 +1,30 @@
 """What runs: a node with its gateway, an executor, or a whole app in one process; each drains when it is left."""
 
 import asyncio
+import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
+from luciole import limits
 from luciole.app import App
+from luciole.errors import StoreUnavailable
 from luciole.executor.executor import Executor, ExecutorSettings
 from luciole.node import Node, Surroundings
+from luciole.runtime.backoff import Backoff
 from luciole.service.checking import read_labels
 from luciole.settings import Settings
 from luciole.store.spi import Store
 from luciole.wire.connection import Connection
 from luciole.wire.transport import parse_address
 from luciole.wiring import build_node, open_store
+
+_log = logging.getLogger("luciole.running")
+
+ResultT = TypeVar("ResultT")
 
 _EVERYWHERE = ("0.0.0.0", "[::]")  # noqa: S104 - compared with, not bound
 
@@ -37,6 +47,7 @@ async def running(
     store: Store | None = None,
     surroundings: Surroundings | None = None,
     own_loop: bool = True,
+    stop: asyncio.Event | None = None,
 ) -> AsyncIterator[Running]:
     """Run an app inside this event loop; leaving the context drains it.
 
@@ -49,9 +60,10 @@ async def running(
         store: an open store, closed by whoever opened it; None opens the one of the settings.
         surroundings: clock and chance; the defaults are the real world.
         own_loop: async handlers get a loop and a thread of their own, so that none can hold up the node.
+        stop: given, a store that is down at the start is waited for until this is set; None: it is an error at once.
     """
     around = surroundings or Surroundings()
-    async with _store(settings, store) as opened:
+    async with _store(settings, store, stop) as opened:
         app.use_store(opened)
         try:
             await app.declare()
@@ -132,7 +144,7 @@ async def run_app(app: App, settings: Settings, *, stop: asyncio.Event, started:
     Raises:
         LucioleError: it could not start, or its executor ended by itself.
     """
-    async with running(app, settings) as run:
+    async with running(app, settings, stop=stop) as run:
         started(run.node)
         await _until(stop, run.task)
 
@@ -148,7 +160,7 @@ async def run_node(settings: Settings, *, stop: asyncio.Event, started: Callable
     Raises:
         LucioleError: it could not start.
     """
-    async with _store(settings, None) as store, running_node(settings, store) as node:
+    async with _store(settings, None, stop) as store, running_node(settings, store) as node:
         started(node, node.settings.listen or "")
         await stop.wait()
 
@@ -173,7 +185,7 @@ async def run_executor(
     surroundings = Surroundings()
     nodes = split_nodes(settings.nodes)
     if declares and app.declarations:
-        await app.declare()
+        await _patient(app.declare, settings, stop)
     executor = Executor(
         app.registry,
         clock=surroundings.clock,
@@ -222,15 +234,43 @@ def split_nodes(nodes: str) -> Sequence[str]:
 
 
 @asynccontextmanager
-async def _store(settings: Settings, store: Store | None) -> AsyncIterator[Store]:
+async def _store(settings: Settings, store: Store | None, stop: asyncio.Event | None) -> AsyncIterator[Store]:
     if store is not None:
         yield store
         return
-    opened = await open_store(settings.dsn)
+    open_it = partial(open_store, settings.dsn)
+    opened = await (open_it() if stop is None else _patient(open_it, settings, stop))
     try:
         yield opened
     finally:
         await opened.close()
+
+
+async def _patient(call: Callable[[], Awaitable[ResultT]], settings: Settings, stop: asyncio.Event) -> ResultT:
+    """Call what needs the store; while that is down, again and again, for as long as the settings say.
+
+    Databases and what uses them are often started together, and in any order.
+
+    Raises:
+        StoreUnavailable: it is still down, or this process was told to stop.
+    """
+    around, backoff = Surroundings(), Backoff()
+    end_us = around.clock.monotonic_us() + settings.wait_for_store_us
+    failures = 0
+    while True:
+        try:
+            result = await call()
+        except StoreUnavailable as problem:
+            failures += 1
+            left_us = end_us - around.clock.monotonic_us()
+            if left_us <= 0 or stop.is_set():
+                raise
+            _log.warning("the store is down, waiting %.0f s more for it: %s", left_us / limits.SECOND_US, problem)
+            await around.clock.wait(stop, min(backoff.delay_us(failures, around.chance()), left_us))
+        else:
+            if failures:
+                _log.info("the store is there")
+            return result
 
 
 @asynccontextmanager

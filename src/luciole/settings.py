@@ -59,6 +59,10 @@ class Settings:
         "luciole.db", _STORE, "Where the store is: a path or `sqlite:///path` (SQLite), or `postgresql://…`."
     )
     namespace: str = _text("default", _STORE, "The namespace of jobs and schedules that this process defines and runs.")
+    wait_for_store_us: int = _duration(
+        60 * _S, _STORE, 0, 1 * _H,
+        "A process whose store is down when it starts waits so long for it; 0: it ends at once, with exit code 4.",
+    )  # fmt: skip
 
     batch_size: int = _number(
         limits.PLAN_BATCH_MIN, _PLAN, 1, limits.PLAN_BATCH_MAX,

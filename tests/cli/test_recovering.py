@@ -68,3 +68,32 @@ def test_an_app_works_again_after_its_database_was_away(
         command("executions", "list", "--schedule", "often", "--json", folder=tmp_path, environ=environ)
     )
     assert {execution["state"] for execution in outcomes} <= {"succeeded", "ready", "held"}
+
+
+@pytest.mark.parametrize("arguments", [("up", "shop:app"), ("node",)])
+def test_a_process_that_starts_before_its_database_waits_for_it(
+    tmp_path: Path, postgres: PostgresServer, postgres_dsn: str, arguments: tuple[str, ...]
+) -> None:
+    """Goal: what is started together comes up together, in any order."""
+    (tmp_path / "shop.py").write_text(SHOP, encoding="utf-8")
+    environ = {"LUCIOLE_DSN": postgres_dsn}
+    command("migrate", folder=tmp_path, environ=environ)
+    postgres.stop("immediate")
+    try:
+        with luciole(*arguments, folder=tmp_path, environ=environ) as process:
+            process.wait_for("the store is down")
+            postgres.start()
+            process.wait_for("the store is there")
+            process.wait_for("luciole: node")
+            assert process.end(signal.SIGTERM) == 0
+    finally:
+        if postgres.pid is None:
+            postgres.start()
+
+
+def test_a_process_that_waits_for_its_database_can_be_told_to_stop(tmp_path: Path) -> None:
+    environ = {"LUCIOLE_DSN": "postgresql://me:secret@127.0.0.1:1/x"}
+    with luciole("node", folder=tmp_path, environ=environ) as node:
+        node.wait_for("the store is down")
+        assert node.end(signal.SIGTERM) == 4
+        assert not any("secret" in line for line in node.lines)

@@ -152,6 +152,9 @@ def test_a_cancelled_execution_ends_wherever_it_runs(folder: Path) -> None:
     assert shown["state"] == "cancelled"
 
 
+NOWHERE = "postgresql://me:secret@127.0.0.1:1/x"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "seen"),
     [
@@ -159,7 +162,8 @@ def test_a_cancelled_execution_ends_wherever_it_runs(folder: Path) -> None:
         (("up", "shop:application"), 2, "there are: app"),
         (("up", "shop:double"), 2, "no App"),
         (("up", "broken:app"), 2, "ZeroDivisionError"),
-        (("up", "shop:app", "--dsn", "postgresql://me:secret@127.0.0.1:1/x"), 4, "127.0.0.1"),
+        (("up", "shop:app", "--dsn", NOWHERE, "--wait-for-store", "0s"), 4, "127.0.0.1"),
+        (("node", "--dsn", NOWHERE, "--wait-for-store", "300ms"), 4, "127.0.0.1"),
         (("up", "shop:app", "--slots", "1000000"), 2, "slots"),
         (("executor", "shop:app"), 2, "--node"),
         (("executor", "shop:app", "--node", "nonsense"), 2, "'nonsense' is no address"),

@@ -9,7 +9,7 @@ import click
 
 from luciole.cli.options import dsn_option
 from luciole.cli.run import hide_passwords
-from luciole.cli.serving import serve, set_up_logging, verbose_option
+from luciole.cli.serving import serve, set_up_logging, verbose_option, wait_for_store_option
 
 if TYPE_CHECKING:
     from luciole.node import Node
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 @click.option("--tls-cert", metavar="FILE", help="PEM: the certificate and its chain; needed beyond loopback.")
 @click.option("--tls-key", metavar="FILE", help="PEM: its private key.")
 @click.option("--drain-grace", metavar="DURATION", help="What running executions get when it is told to stop.")
+@wait_for_store_option
 @verbose_option
-def node(  # noqa: PLR0913 - one parameter for each option
+def node(  # noqa: PLR0913, PLR0917 - one parameter for each option
     dsn: str,
     listen: str | None,
     advertise: str | None,
@@ -34,6 +35,7 @@ def node(  # noqa: PLR0913 - one parameter for each option
     tls_cert: str | None,
     tls_key: str | None,
     drain_grace: str | None,
+    wait_for_store: str | None,
     *,
     verbose: bool,
 ) -> None:
@@ -54,6 +56,7 @@ def node(  # noqa: PLR0913 - one parameter for each option
         tls_cert=tls_cert,
         tls_key=tls_key,
         drain_grace=drain_grace,
+        wait_for_store=wait_for_store,
     )
 
     def tell(started: "Node", address: str) -> None:

@@ -34,6 +34,10 @@ def set_up_logging(*, verbose: bool) -> None:
     log_to_stderr(logging.DEBUG if verbose else logging.INFO)
 
 
+wait_for_store_option = click.option(
+    "--wait-for-store", metavar="DURATION", help="How long to wait for a store that is down at the start; default 60s."
+)
+
 verbose_option = click.option("-v", "--verbose", is_flag=True, help="Log what each loop decides.")
 
 

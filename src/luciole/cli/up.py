@@ -7,7 +7,7 @@ import click
 
 from luciole.cli.options import load_app
 from luciole.cli.run import hide_passwords
-from luciole.cli.serving import serve, set_up_logging, verbose_option
+from luciole.cli.serving import serve, set_up_logging, verbose_option, wait_for_store_option
 
 if TYPE_CHECKING:
     from luciole.app import App
@@ -21,9 +21,17 @@ if TYPE_CHECKING:
 @click.option("--slots", type=click.IntRange(1), help="Executions at once; default 100.")
 @click.option("--listen", metavar="HOST:PORT", help="Take executors of other processes, too.")
 @click.option("--drain-grace", metavar="DURATION", help="What running executions get when it is told to stop.")
+@wait_for_store_option
 @verbose_option
 def up(
-    app: str, dsn: str | None, slots: int | None, listen: str | None, drain_grace: str | None, *, verbose: bool
+    app: str,
+    dsn: str | None,
+    slots: int | None,
+    listen: str | None,
+    drain_grace: str | None,
+    wait_for_store: str | None,
+    *,
+    verbose: bool,
 ) -> None:
     """Run APP (module:attribute): node, gateway and executor in one process.
 
@@ -35,7 +43,12 @@ def up(
     set_up_logging(verbose=verbose)
     found = load_app(app)
     settings = load_settings(
-        dsn=dsn or found.dsn, namespace=found.namespace, slots=slots, listen=listen, drain_grace=drain_grace
+        dsn=dsn or found.dsn,
+        namespace=found.namespace,
+        slots=slots,
+        listen=listen,
+        drain_grace=drain_grace,
+        wait_for_store=wait_for_store,
     )
 
     async def run(stop: asyncio.Event) -> None:
