@@ -61,6 +61,9 @@ TRIGGER_LENGTH_MAX: Final = 2_048
 ID_SEGMENT: Final = 1_024
 ID_SEGMENT_MAX: Final = 1_000_000
 
+#: So many neighbouring request ids share a shard.
+REQUEST_RUN: Final = 16
+
 #: A lost row of ids is restored so far beyond the greatest id in use: programs still have segments of it.
 REPAIR_ID_GAP: Final = 1_000_000_000
 

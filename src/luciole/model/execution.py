@@ -82,8 +82,14 @@ class EnqueueRequest:
 
 
 def request_shard(namespace: str, key: str | None, request_id: int, shards: int) -> Shard:
-    """Return the shard of a request: the hash of its request key, else of its id."""
-    return shard_of_id(request_id, shards) if key is None else shard_of_key(namespace, key, shards)
+    """Return the shard of a request: the hash of its request key, else of the run of ids that its id lies in.
+
+    Neighbours share a shard: what commits together then lies together, in a page of each table instead of one for
+    each request.
+    """
+    if key is None:
+        return shard_of_id(request_id // limits.REQUEST_RUN, shards)
+    return shard_of_key(namespace, key, shards)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
