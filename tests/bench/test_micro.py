@@ -1,5 +1,6 @@
 """The micro layer measures steps that compute what they should."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from luciole.bench.doctor import findings
 from luciole.bench.micro import counting
+from luciole.bench.micro.appends import main
 from luciole.bench.micro.counting import (
     available,
     checked,
@@ -62,8 +64,22 @@ def test_a_crowd_shares_its_commits_a_lone_caller_does_not_and_ids_hardly_need_a
     monkeypatch.setattr("luciole.bench.micro.durable.durable_folder", lambda: tmp_path)
     found = measure_durables()
     assert found["append_alone_commits"] == pytest.approx(1.0, abs=0.02)
+    assert found["append_few_commits"] <= 2 / 8
     assert found["append_crowd_commits"] <= 3 / 64
     assert found["id_take_commits"] == pytest.approx(1 / 1_024, rel=0.3)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_appends_are_measured_by_callers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("luciole.bench.micro.durable.durable_folder", lambda: tmp_path)
+    main(8, 400)
+    found = json.loads(capsys.readouterr().out)
+    assert found["callers"] == 8
+    assert 0 < found["p50_us"] <= found["p99_us"]
+    assert min(found["rate"], found["cpu_us"], found["switches"]) > 0
+    assert 1 / 8 <= found["commits"] <= 2 / 8
     assert list(tmp_path.iterdir()) == []
 
 

@@ -2,8 +2,8 @@
 
 import asyncio
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,6 +70,11 @@ async def _alone(bench: Bench) -> None:
         await bench.append()
 
 
+async def _few(bench: Bench) -> None:
+    for _ in range(8):
+        await asyncio.gather(*(bench.append() for _ in range(8)))
+
+
 async def _crowd(bench: Bench) -> None:
     await asyncio.gather(*(bench.append() for _ in range(64)))
 
@@ -85,6 +90,7 @@ async def _bulk(bench: Bench) -> None:
 
 DURABLES: tuple[Durable, ...] = (
     Durable("append_alone", "a lone caller's request leaves at once, in one transaction", "append", 64, 7, _alone),
+    Durable("append_few", "neighbouring ids share a shard: 8 callers write few pages", "append", 64, 7, _few),
     Durable("append_crowd", "64 concurrent callers share a commit, without a timer", "append", 64, 15, _crowd),
     Durable("id_take", "ids come from segments of a thousand, not from the store one by one", "id", _IDS, 7, _take),
     Durable("id_bulk", "a bulk takes its ids at once, in one transaction", "id", _IDS, 15, _bulk),
@@ -93,18 +99,20 @@ DURABLES: tuple[Durable, ...] = (
 
 def measure_durables() -> dict[str, float]:
     """Return time and commits of each step, on an embedded store of its own; its folder is gone afterwards."""
-    with _folder() as folder:
+    with own_folder() as folder:
         return run_here(_measure(Place(dsn=f"sqlite:///{folder / 'micro.db'}")))
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
+def own_folder() -> Iterator[Path]:
+    """Yield a folder on a disk that keeps what it is given; it is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="luciole-micro-", dir=durable_folder()) as folder:
         yield Path(folder)
 
 
-async def _measure(place: Place) -> dict[str, float]:
-    commits, clock = Commits(), SystemClock()
+@asynccontextmanager
+async def open_bench(place: Place, commits: Commits) -> AsyncIterator[Bench]:
+    """Yield a store that is made at a place, with a client in front of it; closed afterwards."""
     store = make_store(place, steps=commits)
     await store.migrate(shards=_SHARDS)
     await store.open()
@@ -112,13 +120,19 @@ async def _measure(place: Place) -> dict[str, float]:
     try:
         (job_id,) = await store.intern_jobs([JobSpec(namespace="bench", handler="bench.handler")])
         bench = Bench(Enqueuer(store), ids, job_id, commits)
-        found: dict[str, float] = {}
-        for durable in DURABLES:
-            found |= await _one(durable, bench, clock)
+        yield bench
         await bench.enqueuer.close()
     finally:
         await ids.close()
         await store.close()
+
+
+async def _measure(place: Place) -> dict[str, float]:
+    clock = SystemClock()
+    found: dict[str, float] = {}
+    async with open_bench(place, Commits()) as bench:
+        for durable in DURABLES:
+            found |= await _one(durable, bench, clock)
     return found
 
 

@@ -20,11 +20,13 @@ class ScriptedConnection(sqlite3.Connection):
     """A connection whose commits can be held up, made to fail, and counted."""
 
     commits = 0
+    savepoints = 0
     failing: list[sqlite3.Error | None]  #: of the next commits
     gate: threading.Event
     reached: threading.Event
 
     def execute(self, command: str, *values: Any) -> sqlite3.Cursor:  # noqa: ANN401 - as sqlite3's own
+        self.savepoints += command.startswith("SAVEPOINT")
         if command == "COMMIT":
             self.reached.set()
             assert self.gate.wait(10)
@@ -180,6 +182,20 @@ async def test_an_operation_that_fails_rolls_back_alone(bench: Bench) -> None:
     assert answers[3] == 2
     assert bench.commits == 2
     assert bench.marks() == [0, 1, 2]
+
+
+async def test_a_lone_operation_needs_no_savepoint_and_leaves_nothing_when_it_fails(bench: Bench) -> None:
+    def half(connection: sqlite3.Connection) -> None:
+        mark(50)(connection)
+        raise RuntimeError("half way")
+
+    with pytest.raises(RuntimeError, match="half way"):
+        await bench.writer.run(half)
+    assert bench.marks() == []
+    assert bench.commits == 0
+    assert await bench.writer.run(mark(1)) == 1
+    assert [connection.savepoints for connection in bench.connections] == [0]
+    assert bench.marks() == [1]
 
 
 async def test_when_sqlite_gives_up_a_transaction_the_others_of_the_group_are_done_again(bench: Bench) -> None:

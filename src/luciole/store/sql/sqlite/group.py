@@ -86,6 +86,8 @@ def _commit(connection: sqlite3.Connection) -> None:
 def _run_all(
     connection: sqlite3.Connection, operations: Sequence[Operation], until_us: int, monotonic_us: Callable[[], int]
 ) -> list[Outcome | None]:
+    if len(operations) == 1:
+        return [_run_alone(connection, operations[0])]
     outcomes: list[Outcome | None] = []
     for operation in operations:
         if outcomes and monotonic_us() >= until_us:
@@ -96,6 +98,16 @@ def _run_all(
             # SQLite gave up the whole transaction (a full disk, say), so what went before is undone as well.
             return [None] * (len(outcomes) - 1) + [outcome]
     return outcomes
+
+
+def _run_alone(connection: sqlite3.Connection, operation: Operation) -> Outcome:
+    """Run the only operation of a transaction: it needs no savepoint, since its failure takes nobody else's work."""
+    try:
+        return Outcome(result=operation(connection))
+    except Exception as error:  # noqa: BLE001 - it is handed to its caller
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        return Outcome(error=error)
 
 
 def _run_one(connection: sqlite3.Connection, operation: Operation) -> Outcome:
