@@ -32,8 +32,10 @@ UNCONFIRMED_MAX: Final = 10_000
 #: One frame of the executor protocol; more is split over several.
 FRAME_BYTES_MAX: Final = 8 * 1_048_576
 #: Payloads or results that a session sends in one go, unless a single one is larger: what a heartbeat or its answer
-#: waits for at most. With the largest payload that is 0.9 s on a line of 10 Mbit/s, of the 6.4 s that a session lives.
-SEND_BYTES_MAX: Final = 256 * 1_024
+#: waits for at most: 0.9 s on a line of 10 Mbit/s, of the 6.4 s that a session lives.
+SEND_BYTES_MAX: Final = 1_048_576
+#: Payloads of so many bytes that are equal are sent once in a frame; smaller ones are, too, whatever this says.
+SHARED_BYTES_MIN: Final = 512
 FRAME_MESSAGES_MAX: Final = 10_000
 FRAME_ATTEMPTS_MAX: Final = 200_000
 #: A ping on an idle connection, and how long its answer may take.

@@ -27,10 +27,12 @@ from luciole.wire.messages import (
     Message,
     Refuse,
     Reports,
+    SharedPayloads,
     Verdict,
     Welcome,
 )
 from tests.engine.scripted import ScriptedExecutor, SmallCluster, linger
+from tests.executor.scripted import an_attempt
 
 E1, E2 = "1" * 16, "2" * 16
 
@@ -167,6 +169,16 @@ async def test_on_a_slow_line_heartbeats_are_answered_before_payloads_and_what_i
     assert sum(len(message.attempts) for message in first if isinstance(message, Deliver)) == 1
     assert [message.number for message in second if isinstance(message, BeatAnswer)] == [1, 2, 3]
     assert len(second) == 3
+
+
+def test_payloads_that_are_equal_become_one_and_others_stay_what_they_are() -> None:
+    """Goal: equal payloads travel once. Method: equal ones, one that only begins like them, and small ones."""
+    shared = SharedPayloads()
+    first, again, other = (bytes(bytearray(10_000)), bytes(bytearray(10_000)), bytes(9_999) + b"x")
+    found = [shared.of(each) for each in (first, again, other, b"{}")]
+    assert found == [first, first, other, b"{}"]
+    assert found[1] is first
+    assert Deliver(attempts=tuple(an_attempt("good", payload) for payload in found)).payload_bytes == 20_002
 
 
 class BreakingWire:

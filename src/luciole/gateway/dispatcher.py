@@ -25,7 +25,7 @@ from luciole.runtime.probe import Probe, Stage
 from luciole.runtime.store_clock import StoreClock
 from luciole.runtime.telemetry import Telemetry
 from luciole.store.spi import OutboxStore
-from luciole.wire.messages import Cancel, Deliver, Delivered, Demand
+from luciole.wire.messages import Cancel, Deliver, Delivered, Demand, SharedPayloads
 
 #: How the reason begins for which an execution is parked that no executor knows.
 UNKNOWN_HANDLER = "no executor knows the handler"
@@ -229,6 +229,7 @@ class Dispatcher:
 
     def _send(self, session: Session, entries: Sequence[Entry]) -> None:
         attempts = []
+        shared = SharedPayloads()
         for entry in entries:
             job = self.jobs.get(entry.job_id)
             if job is None:
@@ -241,7 +242,7 @@ class Dispatcher:
                     entry.key,
                     entry.attempt,
                     spec.handler,
-                    spec.payload if entry.payload is None else entry.payload,
+                    spec.payload if entry.payload is None else shared.of(entry.payload),
                     spec.content_type if entry.content_type is None else entry.content_type,
                     entry.key.fire_us,
                     entry.due_us,

@@ -46,7 +46,7 @@ except ModuleNotFoundError as missing:  # `runtime.extras` is a sibling of this 
     ) from missing
 
 #: Payloads of so many bytes, on average, are written around the library: below, its copies are cheaper than Python.
-_WRITTEN_BYTES: Final = 512
+_WRITTEN_BYTES: Final = limits.SHARED_BYTES_MIN
 #: The same for reading, where the library makes two copies and not twelve.
 _CUT_BYTES: Final = 32 * 1_024
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
+from luciole import limits
 from luciole.model.ids import ExecutionKey, ExecutorId, NodeId
 from luciole.model.instant import Instant
 from luciole.model.job import RunIn
@@ -20,6 +21,9 @@ from luciole.model.outbox import Report
 #: The protocol versions that this build speaks, lowest and highest.
 PROTOCOL_MIN = 1
 PROTOCOL_MAX = 1
+
+#: How much of two payloads is looked at before they are compared.
+_BEGINNING_BYTES = 64
 
 
 class Held(NamedTuple):
@@ -105,6 +109,26 @@ class Deliver:
     def payload_bytes(self) -> int:
         """What its payloads take on the wire: one that several attempts share, as those of a schedule, goes once."""
         return sum({id(attempt.payload): len(attempt.payload) for attempt in self.attempts}.values())
+
+
+class SharedPayloads:
+    """Finds payloads of a batch that are equal: as one object they are counted once and travel once."""
+
+    __slots__ = ("_first",)
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[int, bytes], bytes] = {}
+
+    def of(self, payload: bytes) -> bytes:
+        """Return the payload, or an equal one from before.
+
+        Nothing is hashed but its beginning: a hash of all of it takes longer than a comparison, which most often ends
+        early, and of several that begin alike only the first is shared.
+        """
+        if len(payload) < limits.SHARED_BYTES_MIN:
+            return payload
+        first = self._first.setdefault((len(payload), payload[:_BEGINNING_BYTES]), payload)
+        return first if first == payload else payload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
