@@ -17,6 +17,7 @@ from luciole.errors import AlreadyExists, InvalidTrigger, InvalidValue
 from luciole.executor.registry import HandlerOptions, HandlerRegistry
 from luciole.model.duration import Duration
 from luciole.model.ids import parse_execution_key
+from luciole.model.job import MisfireWord, OverlapWord
 from luciole.model.trigger import Trigger
 from luciole.runtime.clock import Clock, SystemClock
 from luciole.service import schedules
@@ -38,10 +39,10 @@ DSN_DEFAULT = "sqlite:///luciole.db"
 class ScheduleOptions(TypedDict, total=False):
     """What `app.schedule(...)` takes beside name, call and trigger."""
 
-    misfire: str  #: "fire_once" (default), "skip" or "catch_up"
+    misfire: MisfireWord  #: default "fire_once"
     misfire_after: Duration  #: from which lateness a fire counts as missed; default 60 s
     catch_up: int  #: with misfire "catch_up": how many missed fires run at most
-    overlap: str  #: "forbid" (default), "allow", "queue_one" or "replace"
+    overlap: OverlapWord  #: default "forbid"
 
 
 class JobDecorator(Protocol):

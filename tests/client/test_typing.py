@@ -4,9 +4,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from luciole.model.job import Misfire, MisfireWord, Overlap, OverlapWord
 from tests.test_docs import unpack
 
 pytestmark = pytest.mark.slow
@@ -54,6 +56,10 @@ async def main() -> None:
     app.schedule("c", add, every("10s"))  # error
     app.schedule("d", beat, "10s")  # error
     app.schedule("e", beat, every("10s"), overlaps="allow")  # error
+    app.schedule("f", beat, every("10s"), overlap="forbidden")  # error
+    app.schedule("g", beat, every("10s"), misfire="fire-once")  # error
+    cron("30 2 * * *", gap="before")  # error
+    cron("30 2 * * *", fold="last")  # error
     app.job(retires=5)  # error
 """
 
@@ -81,3 +87,8 @@ def test_wrong_arguments_are_errors_of_the_type_checker(tmp_path: Path) -> None:
     said = check(tmp_path, str(snippet))
     found = {int(number) for number in re.findall(r"snippet\.py:(\d+): error", said)}
     assert found == wanted, said
+
+
+def test_the_words_that_a_type_checker_knows_are_those_of_the_policies() -> None:
+    known = [set(get_args(get_args(words)[0])) for words in (MisfireWord, OverlapWord)]
+    assert known == [set(Misfire), set(Overlap)]

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from luciole import limits
 from luciole.errors import InvalidValue
@@ -26,6 +26,11 @@ class Overlap(StrEnum):
     FORBID = "forbid"
     QUEUE_ONE = "queue_one"
     REPLACE = "replace"
+
+
+#: The words of both, for signatures: a type checker knows a wrong one, an editor completes a right one.
+MisfireWord: TypeAlias = Literal["fire_once", "skip", "catch_up"] | Misfire
+OverlapWord: TypeAlias = Literal["allow", "forbid", "queue_one", "replace"] | Overlap
 
 
 class RunIn(StrEnum):
