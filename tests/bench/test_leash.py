@@ -12,27 +12,32 @@ import psutil
 import pytest
 
 from luciole.bench.leash import heeding_interrupts
-from luciole.bench.result import read_result
+from luciole.bench.result import read_result, write_result
 from luciole.limits import SECOND_US
 from luciole.runtime.clock import SystemClock
 from luciole.testing.servers import PostgresServer
+from tests.bench.deciding.some_results import a_result
 
 PATIENCE_S = 60
 
 #: So many repeats that the run would go on for minutes if nobody stopped it.
 LONG = ("--size", "smoke", "--ceiling", "none", "--repeats", "100")
 
-BURST = (sys.executable, "-m", "luciole", "bench", "run", "burst", *LONG)
+BENCH = (sys.executable, "-m", "luciole", "bench")
+BURST = ("run", "burst", *LONG)
 
 
 class Bench:
-    """A burst that runs in a process of its own, with a folder for temporary files of its own."""
+    """A bench that runs in a process of its own, with a folder for temporary files of its own."""
 
-    def __init__(self, folder: Path, *arguments: str, program: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, folder: Path, *arguments: str, program: tuple[str, ...] = (), command: tuple[str, ...] = BURST
+    ) -> None:
         self.temporary, self.out = folder / "tmp", folder / "out"
         self.temporary.mkdir()
+        out = ("--out", str(self.out)) if command is BURST else ()
         self.child = subprocess.Popen(
-            [*program, *BURST, "--out", str(self.out), *arguments],
+            [*program, *BENCH, *command, *out, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -50,6 +55,16 @@ class Bench:
                 return found
             assert self.child.poll() is None, "it ended by itself"
         raise AssertionError("no scheduler was started")
+
+    def wait_for_files(self) -> list[psutil.Process]:
+        """Wait until something of it lies on the disk; return every process of the bench."""
+        clock = SystemClock()
+        end_us = clock.monotonic_us() + PATIENCE_S * SECOND_US
+        while clock.monotonic_us() < end_us:
+            if self.left():
+                return psutil.Process(self.child.pid).children(recursive=True)
+            assert self.child.poll() is None, "it ended by itself"
+        raise AssertionError("nothing was begun")
 
     def end(self) -> list[str]:
         """Wait for its end; return what it said."""
@@ -126,21 +141,6 @@ def test_ctrl_c_in_a_terminal_reaches_the_bench_alone_which_ends_the_others(star
 
 
 @pytest.mark.slow
-def test_what_a_script_started_in_the_background_ends_in_order_too(launch: Callable[..., Bench]) -> None:
-    """Goal: a shell starts what ends with `&` so that SIGINT is ignored, which SIGTERM was turned into."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # A child inherits it.
-    try:
-        bench = launch()
-    finally:
-        signal.signal(signal.SIGINT, before)
-    processes = bench.wait_for_schedulers()
-    bench.child.terminate()
-    assert bench.end()[-1] == "bench: INVALID interrupted"
-    assert _gone(processes)
-    assert bench.left() == []
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere children end with their standard input")
 def test_no_process_outlives_a_bench_that_was_killed(started: Bench) -> None:
     processes = started.wait_for_schedulers()
@@ -171,6 +171,38 @@ def test_a_signal_stops_the_server_that_the_bench_had_started(launch: Callable[.
     assert bench.end()[-1] == "bench: INVALID interrupted"
     assert _gone(processes)
     assert [_command(one) for one in psutil.process_iter() if str(tmp_path) in _command(one)] == []
+    assert bench.left() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "probe --size full --out OUT",
+        "capacity steady --size smoke --out OUT",
+        "selftest",
+        "calibrate micro --options=--size=full",
+        "run register --size full --out OUT burst --size full --out OUT",
+        "repro STORED --run",
+    ],
+    ids=lambda words: words.split()[0],
+)
+def test_whatever_the_bench_is_at_a_signal_ends_it_in_order(
+    launch: Callable[..., Bench], tmp_path: Path, words: str, number: signal.Signals
+) -> None:
+    out, stored = str(tmp_path / "out"), tmp_path / "stored"
+    again = a_result("register")
+    again.command = ["luciole", "bench", "run", "register", "--size", "full", "--out", out]
+    write_result(again, stored)
+    command = tuple(word.replace("OUT", out).replace("STORED", str(stored)) for word in words.split())
+    bench = launch(command=command)
+    processes = bench.wait_for_files()
+    bench.child.send_signal(number)
+    said = bench.end()
+    assert said[-1] == "bench: INVALID interrupted"
+    assert bench.child.returncode == 6
+    assert _gone(processes)
     assert bench.left() == []
 
 

@@ -45,8 +45,6 @@ def ended_by_sigterm() -> Iterator[None]:
     def interrupt(number: int, frame: FrameType | None) -> None:
         del number, frame
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # A script's shell gives that to what it runs beside it.
-            signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.raise_signal(signal.SIGINT)
 
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
