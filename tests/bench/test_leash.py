@@ -93,8 +93,8 @@ def launch(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
     """Start benches that end with the test at the latest."""
     benches: list[Bench] = []
 
-    def start(*arguments: str, program: tuple[str, ...] = ()) -> Bench:
-        benches.append(Bench(tmp_path, *arguments, program=program))
+    def start(*arguments: str, program: tuple[str, ...] = (), command: tuple[str, ...] = BURST) -> Bench:
+        benches.append(Bench(tmp_path, *arguments, program=program, command=command))
         return benches[-1]
 
     yield start
@@ -182,7 +182,7 @@ def test_a_signal_stops_the_server_that_the_bench_had_started(launch: Callable[.
         "probe --size full --out OUT",
         "capacity steady --size smoke --out OUT",
         "selftest",
-        "calibrate micro --options=--size=full",
+        "calibrate micro --options=--size=full --perf OUT",
         "run register --size full --out OUT burst --size full --out OUT",
         "repro STORED --run",
     ],

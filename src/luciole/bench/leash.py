@@ -61,12 +61,16 @@ def ended_by_sigterm() -> Iterator[None]:
 
 def run_to_its_end(command: Sequence[str]) -> int:
     """Run a bench whose output is ours, and return its exit code; when we are interrupted, it cleans up first."""
-    with subprocess.Popen(  # noqa: S603 - the caller's own words
-        command,
-        start_new_session=True,  # Ctrl-C reaches us alone; we tell it.
-        preexec_fn=leash(),  # noqa: PLW1509 - this process has no threads
-    ) as child:
+    with (
+        heeding_interrupts() as heed,
+        subprocess.Popen(  # noqa: S603 - the caller's own words
+            command,
+            start_new_session=True,  # Ctrl-C reaches us alone; we tell it.
+            preexec_fn=leash(),  # noqa: PLW1509 - this process has no threads
+        ) as child,
+    ):
         try:
+            heed()  # What was raised while it was started may be lost.
             return child.wait()
         finally:
             stop(child)

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from luciole.bench.ab.arms import Side
-from luciole.bench.leash import leash, stop
+from luciole.bench.leash import heeding_interrupts, leash, stop
 from luciole.bench.result import Result, read_result
 from luciole.bench.verdict import (
     BackendUnavailable,
@@ -77,18 +77,22 @@ def run_with(words: Sequence[str], folder: Path, environment: Mapping[str, str])
 
 def _run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
     """Run a command in a session of its own; return its exit code and its last words."""
-    with subprocess.Popen(  # noqa: S603 - our own words
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-        preexec_fn=leash(),  # noqa: PLW1509 - this process has no threads
-    ) as child:
+    with (
+        heeding_interrupts() as heed,
+        subprocess.Popen(  # noqa: S603 - our own words
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            preexec_fn=leash(),  # noqa: PLW1509 - this process has no threads
+        ) as child,
+    ):
         try:
+            heed()  # What was raised while it was started may be lost.
             said, _ = child.communicate(timeout=_SLICE_S_MAX)
         except subprocess.TimeoutExpired:
             raise InvalidRun(f"a slice took more than {_SLICE_S_MAX} s") from None
