@@ -145,8 +145,12 @@ async def test_a_forgotten_transaction_ends_with_the_bench_whatever_happens(post
 @pytest.mark.slow
 def test_the_verbs_of_a_store_are_measured_and_leave_nothing_open(tmp_path: Path) -> None:
     code, lines = call("run", "store", "--size", "smoke", "--out", str(tmp_path))
-    assert (code, lines[-1]) == (0, "bench: OK 12 checks passed in 1 repeats")
-    figures = read_result(tmp_path).repeats[0].figures
+    (repeat,) = read_result(tmp_path).repeats
+    assert code == (6 if repeat.invalid else 0), lines[
+        -1
+    ]  # Few rows on a busy machine: a ceiling may come out too low.
+    assert [check.passed for check in repeat.checks] == [True] * 12
+    figures = repeat.figures
     measured = {spec.name for spec in find_profile("store").metrics if not spec.name.endswith("_time")}
     assert measured <= figures.keys()
     assert figures["load_16k_concurrency"] > 1

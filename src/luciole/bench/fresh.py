@@ -2,11 +2,12 @@
 
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from luciole.bench.backends import Backend, Place
+from luciole.bench.ceiling.lanes import Work, measure_rows
 from luciole.bench.check import read_back
 from luciole.bench.result import Repeat, Result
 from luciole.bench.run import fresh_place
@@ -47,12 +48,22 @@ class FreshRepeats(ABC, Generic[SpecT]):
                 async with fresh_place(self._backend) as place:
                     repeat = await self._repeat(index, place, Path(folder))
                     repeat.actual |= await read_back(place)
+            repeat.figures |= await self._ceilings()
             result.repeats.append(repeat)
             self._progress(f"repeat {index + 1}/{self._repeats}: {self._line(repeat)}")
 
     @abstractmethod
     async def _repeat(self, index: int, place: Place, folder: Path) -> Repeat:
         """Measure once."""
+
+    async def _ceilings(self) -> Mapping[str, float]:
+        """Measure what the server alone would do beside a repeat; by the names of figures, in rows a second."""
+        return {}
+
+    async def _rows(self, works: Sequence[Work], count: int, payload_bytes: int = 0) -> dict[Work, float]:
+        """Measure ceilings of rows in a place of their own."""
+        async with fresh_place(self._backend) as place:
+            return await measure_rows(place, works, count, self._clock, payload=b"x" * payload_bytes)
 
     @abstractmethod
     def _line(self, repeat: Repeat) -> str:

@@ -27,6 +27,9 @@ class MetricSpec(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     direction: Direction  #: "zero": anything else is a fault; "none": it describes, it judges nothing
     text: str  #: what it measures, with its border
+    #: A throughput names the figure that is its ceiling, and the one that is its share of it.
+    ceiling: str = ""
+    share: str = ""
 
 
 class Percentiles(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from luciole.bench.percentiles import merged
 from luciole.bench.processes import Process
 from luciole.bench.profiles import Profile
 from luciole.bench.result import Metric, Repeat, Result, metric, outcome
+from luciole.bench.shares import SHARE_MAX, add_shares, impossible_shares
 from luciole.bench.verdict import BenchError, InvalidRun, Verdict
 from luciole.errors import MissingExtra
 from luciole.limits import SECOND_US
@@ -30,9 +31,6 @@ _log = logging.getLogger("luciole.bench")
 
 #: Why a run that a person stopped is invalid.
 INTERRUPTED = "interrupted"
-
-#: A share over it says that the ceiling was measured badly.
-SHARE_MAX = 1.1
 
 #: A run that lost more of the CPU to others says nothing about the product.
 STOLEN_MAX = 0.05
@@ -94,12 +92,15 @@ async def _measure(run: Run, result: Result, measure: Callable[[Result], Awaitab
         result.backend = await run.backend.described()
     stolen = cpu_clock()
     await measure(result)
+    add_shares(run.profile, result.repeats)
     for repeat in result.repeats:
         repeat.objective += unmet_clauses(run.slo, repeat)
     share = stolen_share(stolen, cpu_clock())
     result.environment["noise"] |= {"stolen_share": round(share, 4), "load_1min_after": round(os.getloadavg()[0], 2)}
     result.actual = result.repeats[-1].actual
     result.metrics = metrics_of(run.profile, result.repeats)
+    if result.repeats:
+        result.repeats[-1].invalid += impossible_shares(run.profile, result.repeats)
     if result.repeats and share > STOLEN_MAX:
         result.repeats[-1].invalid.append(f"the hypervisor took {share:.0%} of the CPU time")
 

@@ -1,6 +1,6 @@
 """The backlog profile as a run: fire times pass while no node runs, then nodes come."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -8,6 +8,7 @@ import msgspec
 
 from luciole import limits
 from luciole.bench.backends import Place
+from luciole.bench.ceiling.whole import measure_executions
 from luciole.bench.check import Values, check
 from luciole.bench.fresh import FreshRepeats
 from luciole.bench.percentiles import Distribution
@@ -72,6 +73,15 @@ class BacklogMeasure(FreshRepeats[BacklogSpec]):
             f"caught up after {repeat.figures['catch_up_us'] / limits.SECOND_US:.1f} s, new fires meanwhile "
             f"p99 {lag.p99 / limits.MS_US:,.0f} ms"
         )
+
+    async def _ceilings(self) -> Mapping[str, float]:
+        rate = await measure_executions(self._backend, self._clock)
+        runs = self._spec.of_policy(0) + self._spec.of_policy(2) * CAUGHT_EACH
+        return {
+            "late_runs_ceiling_rate": rate,
+            # Those that do not run cost the server next to nothing: they come with the others.
+            "decided_ceiling_rate": rate * self._spec.overdue * MISSED_EACH / runs,
+        }
 
     async def _repeat(self, index: int, place: Place, folder: Path) -> Repeat:
         one = BacklogRepeat(self._spec, place, folder, self._backend.folder, clock=self._clock)

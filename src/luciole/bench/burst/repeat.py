@@ -19,6 +19,7 @@ from luciole.bench.burst.flap import Flapping
 from luciole.bench.burst.observe import Observation
 from luciole.bench.burst.owners import Owners
 from luciole.bench.burst.spec import Closed, Drained, RepeatOrders, SchedulerOrders
+from luciole.bench.ceiling.lanes import beside_a_burst
 from luciole.bench.ceiling.measure import measure_ceiling
 from luciole.bench.ceiling.settings import Rate, ceiling_of
 from luciole.bench.check import Values, ask, check
@@ -90,6 +91,10 @@ class BurstRepeat:
                 rates += await self._ceiling()
             self._found.ceiling = ceiling_of(rates)
             self._found.figures["ceiling_share"] = self._found.figures["drain_rate"] / self._found.ceiling.rate
+            async with self._phase("ceiling"):
+                self._found.figures |= await beside_a_burst(
+                    self._orders.ceiling_place, self._found.ceiling.rate, self._spec.jobs, self._clock
+                )
         return self._found
 
     async def _prepare(self, store: Store) -> None:

@@ -5,11 +5,13 @@ from typing import Any
 import click
 import msgspec
 
+from luciole.bench.ceiling.lanes import Work, measure_rows
 from luciole.bench.cli.options import backend_of, chosen_of, measured, progress, shared
 from luciole.bench.profiles.store import CALLERS, PAYLOADS, STORE
 from luciole.bench.result import Result
 from luciole.bench.run import fresh_place, in_process
-from luciole.bench.storage.worker import StorageOrders
+from luciole.bench.storage.worker import StorageOrders, label
+from luciole.runtime.clock import SystemClock
 
 
 @click.command(help=STORE.question)
@@ -34,6 +36,11 @@ def store(**options: Any) -> int:  # noqa: ANN401 - the options above
                     **{name: value for name, value in chosen.items() if name != "repeats"},
                 )
                 told = await in_process("luciole.bench.storage.worker", "repeat", **msgspec.to_builtins(orders))
+            for size in PAYLOADS:
+                async with fresh_place(backend) as place:
+                    works: tuple[Work, ...] = ("enqueue", "settle", "load")
+                    rows = await measure_rows(place, works, chosen["tasks"], SystemClock(), payload=b"x" * size)
+                told.figures |= {f"{work}_{label(size)}_ceiling_rate": rate for work, rate in rows.items()}
             result.repeats.append(told)
             rates = {name: told.figures[f"{name}_rate"] for name in ("enqueue_0_by_1", "enqueue_0_by_64", "settle_0")}
             shown = ", ".join(f"{name} {rate:,.0f}/s" for name, rate in rates.items())

@@ -1,5 +1,6 @@
 """The drain profile as a run."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -48,7 +49,13 @@ class DrainMeasure(FreshRepeats[DrainSpec]):
         await super().__call__(result)
 
     def _line(self, repeat: Repeat) -> str:
-        return f"{repeat.figures['drain_rate']:,.0f} jobs/s, {repeat.figures['pull_share']:.2f} of a bare loop"
+        figures = repeat.figures
+        share = figures["drain_rate"] / figures["bare_pull_rate"]
+        return f"{figures['drain_rate']:,.0f} jobs/s, {share:.2f} of a bare loop"
+
+    async def _ceilings(self) -> Mapping[str, float]:
+        rows = await self._rows(("enqueue",), self._spec.jobs, self._spec.payload_bytes)
+        return {"enqueue_ceiling_rate": rows["enqueue"]}
 
     async def _repeat(self, index: int, place: Place, folder: Path) -> Repeat:
         store = await open_fresh(place, shards=self._spec.shards)
@@ -97,7 +104,7 @@ class DrainMeasure(FreshRepeats[DrainSpec]):
                 await self._run_through(driver, spec.churn)
                 await self._drain(repeat, place, driver, processes, begun_us, forgotten)
                 repeat.checks += await forgotten.checks()
-        repeat.figures |= {"bare_pull_rate": bare["rate"], "pull_share": repeat.figures["drain_rate"] / bare["rate"]}
+        repeat.figures["bare_pull_rate"] = bare["rate"]
         await driver.ask("close")
         return repeat
 

@@ -1,5 +1,6 @@
 """The enqueue profile as a run."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -35,10 +36,16 @@ class EnqueueMeasure(FreshRepeats[EnqueueSpec]):
     def _line(self, repeat: Repeat) -> str:
         figures = repeat.figures
         return (
-            f"one by one {figures['single_share']:.2f} of a bare insert "
-            f"({figures['single_transaction_share']:.2f} of a bare transaction), keyed {figures['keyed_share']:.2f}; "
-            f"bulk {figures['bulk_rate']:,.0f}/s"
+            f"one by one {figures['single_rate'] / figures['bare_insert_rate']:.2f} of a bare insert "
+            f"({figures['single_transaction_share']:.2f} of a bare transaction), "
+            f"keyed {figures['keyed_rate'] / figures['bare_insert_rate']:.2f}; "
+            f"bulk {figures['bulk_rate']:,.0f}/s, "
+            f"{figures['bulk_rate'] / figures['enqueue_ceiling_rate']:.2f} of what the server alone writes"
         )
+
+    async def _ceilings(self) -> Mapping[str, float]:
+        rows = await self._rows(("enqueue",), self._spec.bulk, self._spec.payload_bytes)
+        return {"enqueue_ceiling_rate": rows["enqueue"]}
 
     async def _repeat(self, index: int, place: Place, folder: Path) -> Repeat:
         del folder
@@ -72,8 +79,6 @@ class EnqueueMeasure(FreshRepeats[EnqueueSpec]):
             await driver.ask("close")
         rates: dict[str, float] = alone["rates"]
         repeat.figures |= {f"{name}_rate": rate for name, rate in rates.items()} | {
-            "single_share": rates["single"] / rates["bare_insert"],
-            "keyed_share": rates["keyed"] / rates["bare_insert"],
             "single_transaction_share": rates["single"] / rates["bare_transaction"],
             "bulk_rate": bulk["rate"],
         }

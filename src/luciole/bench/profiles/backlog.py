@@ -24,8 +24,38 @@ BACKLOG = Profile(
             name="ready_us", unit="us", direction="none", text="of it, until shards are held and executors there"
         ),
         MetricSpec(name="fresh_lag", unit="us", direction="lower", text="due to started, of new fires meanwhile (p99)"),
-        MetricSpec(name="decided_rate", unit="fires/s", direction="higher", text="missed fire times given an outcome"),
-        MetricSpec(name="late_runs_rate", unit="starts/s", direction="higher", text="overdue executions started"),
+        MetricSpec(
+            name="decided_rate",
+            unit="fires/s",
+            direction="higher",
+            text="missed fire times given an outcome",
+            ceiling="decided_ceiling_rate",
+            share="decided_share",
+        ),
+        MetricSpec(
+            name="late_runs_rate",
+            unit="starts/s",
+            direction="higher",
+            text="overdue executions started",
+            ceiling="late_runs_ceiling_rate",
+            share="late_runs_share",
+        ),
+        MetricSpec(name="decided_share", unit="ratio", direction="none", text="decided_rate by decided_ceiling_rate"),
+        MetricSpec(
+            name="late_runs_share", unit="ratio", direction="none", text="late_runs_rate by late_runs_ceiling_rate"
+        ),
+        MetricSpec(
+            name="late_runs_ceiling_rate",
+            unit="starts/s",
+            direction="none",
+            text="executions planned and settled by the server alone, one after the other, in the best way tried",
+        ),
+        MetricSpec(
+            name="decided_ceiling_rate",
+            unit="fires/s",
+            direction="none",
+            text="the same, with the fire times that are skipped beside each run",
+        ),
         *(one for one in USE_METRICS if not one.name.endswith(("cpu_us", "per_execution"))),
     ),
     invariants=("I1", "I2", "I4", "I5", "I6", "I11"),

@@ -9,6 +9,8 @@ _BURST_METRICS = (
         unit="jobs/s",
         direction="higher",
         text="N by the time from T to the last commit that returned; registration is no part of it",
+        ceiling="sql_ceiling_rate",
+        share="ceiling_share",
     ),
     MetricSpec(name="drain_us", unit="us", direction="lower", text="from T to the last commit that returned"),
     MetricSpec(
@@ -22,18 +24,53 @@ _BURST_METRICS = (
         unit="jobs/s",
         direction="higher",
         text="N by the sum of drain and settling",
+        ceiling="end_to_end_ceiling_rate",
+        share="end_to_end_share",
     ),
     MetricSpec(
         name="settle_rate",
         unit="jobs/s",
         direction="higher",
         text="N by the time that the reporters took to close the outbox",
+        ceiling="settle_ceiling_rate",
+        share="settle_share",
     ),
     MetricSpec(
         name="register_rate",
         unit="schedules/s",
         direction="higher",
         text="bulk registration through the use case that an app's declaration goes through",
+        ceiling="register_ceiling_rate",
+        share="register_share",
+    ),
+    MetricSpec(
+        name="sql_ceiling_rate",
+        unit="jobs/s",
+        direction="none",
+        text="the burst's own rows written by the server alone, measured beside this repeat",
+    ),
+    MetricSpec(
+        name="settle_ceiling_rate",
+        unit="jobs/s",
+        direction="none",
+        text="as many executions ended and entries deleted by the server alone, in the best way tried",
+    ),
+    MetricSpec(
+        name="register_ceiling_rate",
+        unit="schedules/s",
+        direction="none",
+        text="as many schedules and cursors, written by the server alone, in the best way tried",
+    ),
+    MetricSpec(
+        name="end_to_end_ceiling_rate",
+        unit="jobs/s",
+        direction="none",
+        text="the server alone, both works one after the other",
+    ),
+    MetricSpec(name="settle_share", unit="ratio", direction="none", text="settle_rate by settle_ceiling_rate"),
+    MetricSpec(name="register_share", unit="ratio", direction="none", text="register_rate by register_ceiling_rate"),
+    MetricSpec(
+        name="end_to_end_share", unit="ratio", direction="none", text="end_to_end_rate by end_to_end_ceiling_rate"
     ),
     MetricSpec(
         name="fire_lag",

@@ -50,7 +50,23 @@ CAPACITY_STEADY = Profile(
     },
     metrics=(
         MetricSpec(name="capacity", unit="schedules", direction="higher", text="the most that was confirmed"),
-        MetricSpec(name="capacity_rate", unit="executions/s", direction="higher", text="the same as a rate"),
+        MetricSpec(
+            name="capacity_rate",
+            unit="executions/s",
+            direction="higher",
+            text="the same as a rate",
+            ceiling="execution_ceiling_rate",
+            share="capacity_share",
+        ),
+        MetricSpec(
+            name="capacity_share", unit="ratio", direction="none", text="capacity_rate by execution_ceiling_rate"
+        ),
+        MetricSpec(
+            name="execution_ceiling_rate",
+            unit="executions/s",
+            direction="none",
+            text="executions planned and settled by the server alone, one after the other, in the best way tried",
+        ),
         MetricSpec(name="start_lag", unit="us", direction="lower", text="due to handler started at that load (p99)"),
         *USE_METRICS,
     ),

@@ -18,7 +18,14 @@ DRAIN = Profile(
         "smoke": {"jobs": 1_000, "repeats": 1, "slots": 1_000, "payload_bytes": 0, "churn": 1_000},
     },
     metrics=(
-        MetricSpec(name="drain_rate", unit="jobs/s", direction="higher", text="N by the time of the border"),
+        MetricSpec(
+            name="drain_rate",
+            unit="jobs/s",
+            direction="higher",
+            text="N by the time of the border",
+            ceiling="bare_pull_rate",
+            share="pull_share",
+        ),
         MetricSpec(name="drain_us", unit="us", direction="lower", text="the time of the border"),
         MetricSpec(
             name="pull_share",
@@ -37,6 +44,17 @@ DRAIN = Profile(
             unit="jobs/s",
             direction="higher",
             text="the enqueues, in one call of enqueue_many, while nothing else happens",
+            ceiling="enqueue_ceiling_rate",
+            share="enqueue_many_share",
+        ),
+        MetricSpec(
+            name="enqueue_many_share", unit="ratio", direction="none", text="enqueue_many_rate by enqueue_ceiling_rate"
+        ),
+        MetricSpec(
+            name="enqueue_ceiling_rate",
+            unit="jobs/s",
+            direction="none",
+            text="as many executions and entries, written by the server alone, in the best way tried",
         ),
         MetricSpec(name="node_cpu_us_per_job", unit="us/job", direction="lower", text="CPU time of the node"),
         MetricSpec(name="executor_cpu_us_per_job", unit="us/job", direction="lower", text="… of the executor"),

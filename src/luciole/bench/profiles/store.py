@@ -26,14 +26,42 @@ def _metrics() -> tuple[MetricSpec, ...]:
         ),
     ]
     for size in _NAMES:
-        phases = [(f"enqueue_{size}_by_{callers}", f"{callers} callers, each one by one") for callers in CALLERS]
-        phases += [
-            (f"settle_{size}", "entries read in batches and settled, by all workers"),
-            (f"load_{size}", "executions loaded by id, by all workers"),
+        bare = "bare_insert_rate" if size == _NAMES[0] else f"bare_insert_{size}_rate"
+        phases = [
+            (
+                f"enqueue_{size}_by_{callers}",
+                f"{callers} callers, each one by one",
+                bare if callers == 1 else f"enqueue_{size}_ceiling_rate",
+            )
+            for callers in CALLERS
         ]
-        for name, text in phases:
+        phases += [
+            (
+                f"settle_{size}",
+                "entries read in batches and settled, by all workers",
+                f"settle_{size}_ceiling_rate",
+            ),
+            (f"load_{size}", "executions loaded by id, by all workers", f"load_{size}_ceiling_rate"),
+        ]
+        ceilings = [
+            (f"enqueue_{size}_ceiling_rate", "executions and entries written by the server alone, the best way tried"),
+            (f"settle_{size}_ceiling_rate", "the same ended and deleted by the server alone, the best way tried"),
+            (f"load_{size}_ceiling_rate", "a bare loop over the primary key, the best number of connections"),
+        ]
+        if bare != "bare_insert_rate":
+            ceilings.append((bare, "the bare insert with this payload"))
+        found += [MetricSpec(name=name, unit="rows/s", direction="none", text=text) for name, text in ceilings]
+        for name, text, ceiling in phases:
             found += [
-                MetricSpec(name=f"{name}_rate", unit="jobs/s", direction="higher", text=f"{text}; payload {size}"),
+                MetricSpec(
+                    name=f"{name}_rate",
+                    unit="jobs/s",
+                    direction="higher",
+                    text=f"{text}; payload {size}",
+                    ceiling=ceiling,
+                    share=f"{name}_share",
+                ),
+                MetricSpec(name=f"{name}_share", unit="ratio", direction="none", text=f"… by {ceiling}"),
                 MetricSpec(name=f"{name}_time", unit="us", direction="lower", text="… one call, or one batch (p99)"),
                 MetricSpec(name=f"{name}_cpu_us_per_job", unit="us/job", direction="lower", text="… CPU of the client"),
                 MetricSpec(name=f"{name}_concurrency", unit="calls", direction="none", text="… under way on average"),

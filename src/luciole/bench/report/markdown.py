@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from luciole.bench.environment import UNAVAILABLE
 from luciole.bench.profiles import find_profile
 from luciole.bench.result import Metric, Percentiles, Result
+from luciole.bench.shares import shares_of
 from luciole.bench.verdict import Verdict
 
 #: What of the machine stands in a page.
@@ -28,6 +29,7 @@ def summary(result: Result) -> str:
         lines += ["**The figures are void**: what was measured did not do what it must.", ""]
     lines += _figures(result, void=void)
     lines += _ceiling(result)
+    lines += _shares(result)
     lines += _distributions(result.metrics)
     lines += _stages(result)
     lines += _checks(result)
@@ -59,6 +61,7 @@ def page(results: Sequence[Result]) -> str:
             "",
             *_figures(result, void=result.verdict.code == Verdict.INCORRECT),
             *_ceiling(result),
+            *_shares(result),
             *_distributions(result.metrics),
             *_stages(result),
             _provenance(result),
@@ -100,6 +103,18 @@ def _ceiling(result: Result) -> list[str]:
         ),
         "",
     ]
+
+
+def _shares(result: Result) -> list[str]:
+    shares = shares_of(result)
+    if not shares:
+        return []
+    lines = ["| throughput | reached | ceiling | | share |", "|---|--:|--:|---|--:|"]
+    lines += [
+        f"| {one.name} | {one.rate:,.0f} {one.unit} | {one.ceiling_rate:,.0f} | {one.ceiling} | {one.share:.0%} |"
+        for one in shares
+    ]
+    return [*lines, ""]
 
 
 def _machine(result: Result) -> str:

@@ -8,6 +8,7 @@ from luciole.bench.report import ways as drawing
 from luciole.bench.report.markup import NOTHING, Markup, join, table, tag
 from luciole.bench.report.names import Named
 from luciole.bench.result import Repeat, Result
+from luciole.bench.shares import shares_of
 from luciole.limits import SECOND_US
 
 #: How much before and after the windows is shown, as a share of their length.
@@ -201,7 +202,7 @@ def ceilings(result: Result) -> Markup | None:
     """Return the ceilings of each window and the sentence about them."""
     repeat = last_explained(result)
     if repeat is None:
-        return _server_ceiling(result)
+        return join(_server_ceiling(result), _shares(result)) or None
     found = []
     for window in repeat.attribution:
         rows = [
@@ -231,7 +232,32 @@ def ceilings(result: Result) -> Markup | None:
                 *(tag("p", f"Not observed: {missing}.", class_="quiet small") for missing in window.missing),
             )
         )
-    return join(_server_ceiling(result), *found)
+    return join(_server_ceiling(result), _shares(result), *found)
+
+
+def _shares(result: Result) -> Markup | None:
+    """Return the throughputs as shares of what the server alone does with the same rows."""
+    shares = shares_of(result)
+    if not shares:
+        return None
+    rows = [
+        [one.name, f"{one.rate:,.0f}", f"{one.ceiling_rate:,.0f}", f"{one.share:.0%}", one.unit, one.ceiling]
+        for one in shares
+    ]
+    return tag(
+        "figure",
+        tag("figcaption", tag("strong", "Shares of ceilings"), ", of what the server alone does with the same rows"),
+        svg.sized(
+            "shares of ceilings",
+            [(one.name.replace("_", " "), one.share, f"{one.share:.0%}") for one in shares],
+            unit="of the ceiling",
+        ),
+        tag(
+            "details",
+            tag("summary", "As a table"),
+            table(["throughput", "reached", "ceiling", "share", "unit", "is the figure"], rows, numbers=3),
+        ),
+    )
 
 
 def _signs(resource: Resource) -> str:

@@ -7,6 +7,7 @@ import msgspec
 
 from luciole import limits
 from luciole.bench.backends import Backend
+from luciole.bench.ceiling.whole import measure_executions
 from luciole.bench.objective import Clause, unmet_clauses
 from luciole.bench.result import Repeat, Result
 from luciole.bench.steady.measure import steady_repeat
@@ -92,7 +93,9 @@ class CapacityMeasure:
         """Fill in repeats: each is a search of its own, and holds all its steps."""
         for index in range(self._repeats):
             self._steps, self._checks = [], None
-            result.repeats.append(await self._find(index))
+            repeat = await self._find(index)
+            repeat.figures["execution_ceiling_rate"] = await measure_executions(self._backend, self._clock)
+            result.repeats.append(repeat)
 
     async def _find(self, index: int) -> Repeat:
         spec = self._spec

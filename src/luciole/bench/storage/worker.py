@@ -113,9 +113,12 @@ async def repeat(**orders: object) -> Message:
     run = _Storage(told, store, client, _Phases(found, clock))
     bare = await Bare.open(told.place, clock)
     try:
-        found.figures["bare_insert_rate"] = await bare.insert_rate(told.tasks, b"")
         for size in told.payloads:
+            bare_rate = await bare.insert_rate(told.tasks, b"x" * size)
             await run.payload(size)
+            # Before and after: a ceiling is the better of both.
+            bare_rate = max(bare_rate, await bare.insert_rate(told.tasks, b"x" * size))
+            found.figures[f"bare_insert_{label(size)}_rate" if size else "bare_insert_rate"] = bare_rate
         found.figures["enqueue_share"] = (
             found.figures[f"enqueue_{label(told.payloads[0])}_by_1_rate"] / found.figures["bare_insert_rate"]
         )
