@@ -21,6 +21,12 @@ def a_slice(value: float, revision: str, *, dirty: bool = False) -> Result:
     return msgspec.structs.replace(result, environment=machine)
 
 
+def test_the_page_holds_what_its_figures_say() -> None:
+    text = ledger.PAGE.read_text(encoding="utf-8")
+    kept = json.loads(ledger.KEPT.read_text(encoding="utf-8"))
+    assert ledger.with_measured(text, ledger.text_of(kept)) == text
+
+
 def test_slices_of_both_sides_become_a_table_in_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "PAGE", tmp_path / "ledger.md")
     monkeypatch.setattr(ledger, "KEPT", tmp_path / "ledger.json")

@@ -27,6 +27,12 @@ def test_slices_of_one_measurement_come_together_and_their_medians_make_the_rati
     ]
 
 
+def test_a_parameter_that_an_older_revision_does_not_know_keeps_nothing_apart() -> None:
+    older = a_result("burst", {"drain_rate": [100]})
+    newer = a_result("burst", {"drain_rate": [150]}, requested={"plan_ahead_us": 0})
+    assert [gain.ratio for gain in gains([older], [newer])] == [1.5]
+
+
 def test_twice_and_half_come_to_nothing() -> None:
     assert together([2.0, 0.5]) == pytest.approx(1.0)
     assert together([1.3, 1.3, 1.3]) == pytest.approx(1.3)

@@ -39,7 +39,8 @@ def gains(before: Sequence[Result], after: Sequence[Result]) -> list[Gain]:
     """Return every gated throughput that both sides have, in the order of the first side.
 
     A throughput is what is counted by a second and better when higher. Several results of one profile, store and set of
-    parameters are slices of one measurement: their values come together.
+    parameters are slices of one measurement: their values come together. A parameter that one side does not know yet
+    is none.
 
     Raises:
         NotReadable: a side has none, a throughput or a machine of one side alone, or a result that is not sound.
@@ -51,7 +52,8 @@ def gains(before: Sequence[Result], after: Sequence[Result]) -> list[Gain]:
     machines = {str(one.environment.get("fingerprint")) for one in (*before, *after)}
     if len(machines) > 1:
         raise NotReadable(f"results of several machines: {', '.join(sorted(machines))}; each set must be of one")
-    old, new = _throughputs(before), _throughputs(after)
+    known = _known_to_all((*before, *after))
+    old, new = _throughputs(before, known), _throughputs(after, known)
     alone = [f"{key[3]} of {key[0]} on {key[1]}" for key in dict.fromkeys((*old, *new)) if (key in old) != (key in new)]
     if alone or not old:
         raise NotReadable(f"on one side only: {', '.join(alone)}" if alone else "no throughput in these results")
@@ -109,12 +111,26 @@ def _rows(found: Sequence[Gain]) -> Iterator[str]:
         )
 
 
-def _throughputs(results: Sequence[Result]) -> Mapping[Key, tuple[str, list[float]]]:
+def _subject(result: Result) -> tuple[str, str]:
+    return result.profile, str(result.backend.get("name"))
+
+
+def _known_to_all(results: Sequence[Result]) -> Mapping[tuple[str, str], set[str]]:
+    """Return the parameters that every result of a profile and store names: an older revision lacks newer ones."""
+    known: dict[tuple[str, str], set[str]] = {}
+    for one in results:
+        known[_subject(one)] = known.get(_subject(one), set(one.requested)) & set(one.requested) - FREE
+    return known
+
+
+def _throughputs(
+    results: Sequence[Result], known: Mapping[tuple[str, str], set[str]]
+) -> Mapping[Key, tuple[str, list[float]]]:
     found: dict[Key, tuple[str, list[float]]] = {}
     for result in results:
-        asked = repr(sorted((name, value) for name, value in result.requested.items() if name not in FREE))
+        asked = repr([(name, result.requested[name]) for name in sorted(known[_subject(result)])])
         for one in result.metrics:
             if is_throughput(one):
-                key = (result.profile, str(result.backend.get("name")), asked, one.name)
+                key = (*_subject(result), asked, one.name)
                 found.setdefault(key, (one.unit, []))[1].extend(one.values)
     return found
