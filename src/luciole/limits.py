@@ -223,6 +223,13 @@ READY_LOW: Final = 128
 READY_REFILL: Final = 512
 #: Ready entries of a well-filled shard that polling looks at, for a higher priority.
 READY_PEEK: Final = 32
+#: Routes of a shard and priority that one look behind a backlog tells apart; the next look goes on behind them.
+ROUTES_MAX: Final = 64
+#: Entries of each such route that it fetches at least (fewer routes share what polling fetches), and that memory takes
+#: while no executor has room for them.
+ROUTE_REFILL_MIN: Final = 16
+#: Routes that a node knows by their numbers.
+ROUTES_KEPT: Final = 16_384
 #: Job versions that a node keeps at hand, by count and by bytes of payload; and how many it reads at once.
 JOBS_KEPT: Final = 65_536
 JOB_BYTES_KEPT: Final = 64 * 1_048_576

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from luciole.gateway.flights import Flights
+from luciole.gateway.hidden import Hidden
 from luciole.gateway.holds import Holds
 from luciole.gateway.jobs import JobShelf
 from luciole.gateway.poller import Poller
@@ -48,6 +49,7 @@ class Bench:
     clock: FakeClock = field(default_factory=FakeClock)
     store: SlowStore = field(init=False)
     holds: Holds = field(init=False)
+    jobs: JobShelf = field(init=False)
     seen: list[Entry] = field(default_factory=list)
 
     async def poller(self) -> Poller:
@@ -57,7 +59,8 @@ class Bench:
         telemetry = Telemetry(self.clock)
         store_clock = StoreClock(clock=self.clock)
         store_clock.observe(CRASH_US + SECOND_US, sent_us=0, received_us=0)
-        self.holds = Holds(JobShelf(self.store, telemetry), Flights())
+        self.jobs = JobShelf(self.store, telemetry)
+        self.holds = Holds(self.jobs, Flights())
         self.holds.open(self.lease(1), doubtful_before_us=CRASH_US, polled_from_us=0)
         self.holds.shards[0].complete = True
         return Poller(
@@ -66,6 +69,8 @@ class Bench:
             store_clock=store_clock,
             telemetry=telemetry,
             holds=self.holds,
+            hidden=Hidden(store=self.store, telemetry=telemetry, holds=self.holds, jobs=self.jobs, sessions=lambda: ()),
+            idle=lambda: False,
             trusted=lambda: [hold.lease for hold in self.holds.shards.values()],
             polled=self.look,
             add=lambda _: None,

@@ -13,6 +13,7 @@ from luciole.model.job import JobSpec, JobVersion, Overlap
 from luciole.model.lease import Cluster, Lease, LeaseState, NodeInfo
 from luciole.model.outbox import AttemptOutcome, Delivery, Entry, EntryState, Running, Settled, Settlement
 from luciole.model.plan import DueBatch, Move, PlanOutcome, ReadyBatch
+from luciole.model.routing import labels_mark, route_of
 from luciole.model.schedule import Cursor, NewSchedule, OverlapCode, ScheduleState, ScheduleView, pack_policy
 from luciole.model.sharding import shard_of_id
 from luciole.runtime.clock import Clock
@@ -153,7 +154,9 @@ class DictStore(DictSchedules):
                 skipped += 1
             elif key not in self.executions:
                 state = EntryState.READY if move.ready else EntryState.HELD
-                made.append(Entry(key, fire.due_us, move.priority, 1, 0, old.job_id, move.flags, state))
+                route = self.jobs[old.job_id].route_id() if move.ready else 0
+                entry = Entry(key, fire.due_us, move.priority, 1, 0, old.job_id, move.flags, state, route=route)
+                made.append(entry)
                 self._open(made[-1], Origin.SCHEDULE)
         del self.cursors[old.schedule_id]
         if move.next_fire_us is not None and move.next_due_us is not None:
@@ -213,6 +216,7 @@ class DictStore(DictSchedules):
             self.entries[key] = entry._replace(
                 attempt=entry.attempt + 1, failures=entry.failures + (settlement.outcome in FAILURES), state=state,
                 losses=entry.losses + settlement.counts_loss, due_us=settlement.due_us or entry.due_us, delivered=False,
+                route=entry.route or self.jobs[entry.job_id].route_id(),
             )  # fmt: skip
         self.executions[key] = replace(
             view, state=settlement.state, attempt=settlement.attempt + (key in self.entries),
@@ -240,6 +244,7 @@ class DictStore(DictSchedules):
             key, due_us, request.priority, 1, 0, request.job_id, request.flags, EntryState.READY,
             payload=request.payload, content_type=request.content_type, labels=request.labels or None,
             deadline_us=request.deadline_us,
+            route=route_of(self.jobs[request.job_id].route_id(), labels_mark(request.labels)),
         )  # fmt: skip
         self._open(entry, request.origin, request.key)
         return Enqueued(key=key, created=True)

@@ -54,6 +54,8 @@ GUARDS: dict[type[MemoryStore], tuple[str, ...]] = {
         "TestReplace.test_the_open_one_is_asked_to_end_and_the_new_one_waits",
     ),
     twins.CancelForgotten: ("TestCancel.test_a_cancelled_execution_is_not_delivered",),
+    twins.OnlyTheTopSeen: ("TestReadyRoutes.test_what_a_backlog_hides_is_found_by_its_route",),
+    twins.RouteForgotten: ("TestReadyRoutes.test_what_was_in_memory_has_a_route_once_it_is_polled",),
     twins.KeyForgotten: ("TestEnqueue.test_a_request_key_outlives_the_end_of_its_execution",),
     twins.BytesMangled: ("TestBytes.test_results_come_back_byte_for_byte",),
     twins.PrunesTheOpen: ("TestPrune.test_open_executions_stay_whatever_their_age",),

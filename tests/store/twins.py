@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from luciole.model.execution import Enqueued, EnqueueRequest
-from luciole.model.ids import ExecutionKey, Shard
+from luciole.model.ids import ExecutionKey, RouteId, Shard
 from luciole.model.instant import Instant
 from luciole.model.lease import Lease
 from luciole.model.outbox import Delivery, Entry, EntryState, Settled, Settlement
-from luciole.model.plan import Plan, PlanOutcome, ReadyBatch
+from luciole.model.plan import Plan, PlanOutcome, ReadyBatch, ReadyRoute, RouteBatch
 from luciole.model.schedule import Cursor
 from luciole.runtime.clock import Clock
 from luciole.store.memory import MemoryState, MemoryStore
@@ -159,6 +159,29 @@ class CancelForgotten(MemoryStore):
         batch = await super().ready_entries(shards, before_us, limit=limit)
         cancelled = [entry for entry in batch.cancels if entry.state is EntryState.READY]
         return replace(batch, entries=tuple(sorted([*batch.entries, *cancelled], key=_order)))
+
+
+class OnlyTheTopSeen(MemoryStore):
+    """What ready entries ask is judged by the one that is due first."""
+
+    async def ready_routes(
+        self, shards: Sequence[Shard], before_us: Instant, *, after: RouteId, limit: int
+    ) -> RouteBatch:
+        top = (await self.ready_entries(shards, before_us, limit=1)).entries
+        known = {ReadyRoute(entry.key.shard, entry.priority, entry.route) for entry in top}
+        batch = await super().ready_routes(shards, before_us, after=after, limit=limit)
+        return replace(batch, routes=tuple(place for place in batch.routes if place in known))
+
+
+class RouteForgotten(MemoryStore):
+    """What was in memory once is polled without its route."""
+
+    async def settle(self, settlements: Sequence[Settlement]) -> tuple[Settled, ...]:
+        unknown = [row for item in settlements if (row := self._state.entry(item.key)) and not row.route]
+        answers = await super().settle(settlements)
+        for row in unknown:
+            row.route = 0
+        return answers
 
 
 class KeyForgotten(MemoryStore):

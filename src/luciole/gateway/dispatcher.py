@@ -313,6 +313,10 @@ class Dispatcher:
                     error += f" with the labels {sorted(line.route.labels)}"
                 self._settle_unstarted(entry, ExecutionState.PARKED, error)
 
+    def has_idle(self) -> bool:
+        """Whether a session has credits that nothing in line could use when it was last looked at."""
+        return any(session.credits > 0 and not session.draining for session in self.sessions())
+
     def shards(self) -> tuple[Shard, ...]:
         """Return the shards whose entries it delivers."""
         return tuple(sorted(self.holds.shards))

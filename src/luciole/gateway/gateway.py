@@ -8,6 +8,7 @@ from functools import partial
 from luciole.gateway.ahead import Ahead
 from luciole.gateway.dispatcher import Dispatcher
 from luciole.gateway.flights import Flights
+from luciole.gateway.hidden import Hidden
 from luciole.gateway.holds import Holds
 from luciole.gateway.jobs import JobShelf
 from luciole.gateway.local import LocalGateway
@@ -212,6 +213,14 @@ class Gateway:
             store_clock=around.store_clock,
             telemetry=around.telemetry,
             holds=self.holds,
+            hidden=Hidden(
+                store=around.store,
+                telemetry=around.telemetry,
+                holds=self.holds,
+                jobs=self.jobs,
+                sessions=self._all_sessions,
+            ),
+            idle=self.dispatcher.has_idle,
             trusted=around.trusted,
             polled=self.recovery.polled,
             add=self.dispatcher.add,

@@ -1,5 +1,6 @@
 """Holds: the open entries of this node's shards, in memory until they are settled."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -7,7 +8,7 @@ from luciole import limits
 from luciole.gateway.flights import Flights
 from luciole.gateway.jobs import JobShelf
 from luciole.gateway.lines import Lines
-from luciole.model.ids import ExecutionKey, Shard
+from luciole.model.ids import ExecutionKey, RouteId, Shard
 from luciole.model.instant import Instant
 from luciole.model.lease import Lease
 from luciole.model.outbox import Entry, EntryState
@@ -20,7 +21,10 @@ class ShardHold:
     lease: Lease
     entries: dict[ExecutionKey, Entry] = field(default_factory=dict)  #: waiting and in flight
     ready: int = 0  #: those of them that polling finds too
+    routes: Counter[RouteId] = field(default_factory=Counter)  #: the same by what they ask of an executor
     more: bool = False  #: the last poll was cut: the store has more that is due
+    hides: bool = False  #: what came behind in the last poll is not in memory: it was cut, or did not fit
+    short: bool = False  #: while it hides something, the last ready entry of a route has left memory
     #: After a crash of the former holder: an unrecorded first attempt that was due by then may be running.
     doubtful_before_us: Instant | None = None
     polled_from_us: int = 0  #: no polling before it (monotonic): executors still announce what they run
@@ -110,10 +114,16 @@ class Holds:
                 self.lines.add(entry, now_us, ahead=entry.key in hold.ahead)
         return True
 
-    def room(self, shard: Shard) -> int:
-        """Return how many more entries of a shard memory may hold."""
+    def room(self, shard: Shard, *, behind: bool = False) -> int:
+        """Return how many more entries of a shard memory may hold.
+
+        Args:
+            shard: any.
+            behind: of those that others hide, and that no executor has room for yet.
+        """
         hold = self.shards.get(shard)
-        return 0 if hold is None else max(0, self._held_max - len(hold.entries))
+        most = 2 * self._held_max if behind else self._held_max
+        return 0 if hold is None else max(0, most - len(hold.entries))
 
     def entry(self, key: ExecutionKey) -> Entry | None:
         """Return the entry of an execution as it is known here."""
@@ -162,10 +172,10 @@ class Holds:
         if hold is None:
             return False
         former = hold.entries.get(entry.key)
-        if former is not None:
-            hold.ready -= former.state is EntryState.READY
         hold.entries[entry.key] = entry
-        hold.ready += entry.state is EntryState.READY
+        _count(hold, entry, 1)
+        if former is not None:
+            _count(hold, former, -1)
         return True
 
     def stray(self, key: ExecutionKey) -> None:
@@ -185,6 +195,7 @@ class Holds:
             hold.entries[key] = entry
             if entry.state is EntryState.READY:
                 hold.ready += 1
+                hold.routes[entry.route] += 1
             self._queue(entry, now_us)
 
     def replace(self, entry: Entry, now_us: Instant) -> None:
@@ -204,9 +215,9 @@ class Holds:
         hold.doubted.discard(key)
         entry = hold.entries.pop(key, None)
         hold.astray.discard(key)
-        if entry is not None and entry.state is EntryState.READY:
-            hold.ready -= 1
-        return hold.more and hold.ready < limits.READY_LOW
+        if entry is not None:
+            _count(hold, entry, -1)
+        return hold.short or (hold.more and hold.ready < limits.READY_LOW)
 
     def _is_news(self, entry: Entry) -> bool:
         hold = self.shards.get(entry.key.shard)
@@ -219,3 +230,13 @@ class Holds:
         if entry.key in hold.ahead and hold.withdrawals is None:
             hold.doubted.add(entry.key)
         self.lines.add(entry, now_us, ahead=entry.key in hold.ahead)
+
+
+def _count(hold: ShardHold, entry: Entry, change: int) -> None:
+    """Keep count of the ready entries of a shard in memory."""
+    if entry.state is EntryState.READY:
+        hold.ready += change
+        hold.routes[entry.route] += change
+        if not hold.routes[entry.route]:
+            del hold.routes[entry.route]
+            hold.short = hold.hides

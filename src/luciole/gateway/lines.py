@@ -1,14 +1,14 @@
 """Lines: entries that wait in memory, future ones by due time, due ones by what they ask of an executor."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 
 from luciole import limits
 from luciole.gateway.jobs import JobShelf
-from luciole.model.ids import JobId
+from luciole.model.ids import JobId, RouteId
 from luciole.model.instant import Instant
-from luciole.model.outbox import Entry
+from luciole.model.outbox import Entry, EntryState
 from luciole.model.routing import Line, Route
 
 
@@ -28,6 +28,7 @@ class Lines:
         self._lines: dict[tuple[Route, int], deque[Entry]] = {}
         self._later = _Later()  #: will be due
         self._ahead = _Later()  #: planned ahead: passes when it is due, and known to stand
+        self.waiting: Counter[RouteId] = Counter()  #: polled entries in line, by what they ask of an executor
         self._unread: dict[JobId, list[Entry]] = {}  #: due, but the job version is not at hand
 
     def add(self, entry: Entry, now_us: Instant, *, ahead: bool = False) -> None:
@@ -47,6 +48,8 @@ class Lines:
 
     def line_up(self, entry: Entry) -> None:
         """Put an entry that is due in line."""
+        if entry.state is EntryState.READY:
+            self.waiting[entry.route] += 1
         job = self._jobs.get(entry.job_id)
         if job is None:
             self._unread.setdefault(entry.job_id, []).append(entry)
@@ -98,6 +101,8 @@ class Lines:
         unreadable = []
         for job_id in ids:
             for entry in self._unread.pop(job_id, ()):
+                if entry.state is EntryState.READY:
+                    self.waiting[entry.route] -= 1  # It is counted anew when it is put in line.
                 if self._waits(entry):
                     if self._jobs.get(job_id) is None:
                         unreadable.append(entry)
@@ -115,6 +120,8 @@ class Lines:
         drawn: list[Entry] = []
         while waiting and len(drawn) < count:
             entry = waiting.popleft()
+            if entry.state is EntryState.READY:
+                self.waiting[entry.route] -= 1
             if self._waits(entry):
                 drawn.append(entry)
         if not waiting:
@@ -124,14 +131,17 @@ class Lines:
     def purge(self) -> None:
         """Drop what waits no more, everywhere at once."""
         waits = self._waits
+        self.waiting.clear()
         for key, line in tuple(self._lines.items()):
             kept = deque(entry for entry in line if waits(entry))
             if kept:
                 self._lines[key] = kept
+                self.waiting.update(entry.route for entry in kept if entry.state is EntryState.READY)
             else:
                 del self._lines[key]
         for job_id, entries in tuple(self._unread.items()):
-            self._unread[job_id] = [entry for entry in entries if waits(entry)]
+            self._unread[job_id] = kept_unread = [entry for entry in entries if waits(entry)]
+            self.waiting.update(entry.route for entry in kept_unread if entry.state is EntryState.READY)
         self._later.keep(waits)
         self._ahead.keep(waits)
 

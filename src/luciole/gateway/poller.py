@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from luciole import limits
+from luciole.gateway.hidden import Hidden
 from luciole.gateway.holds import Holds, ShardHold
 from luciole.model.ids import ExecutionKey, Shard
 from luciole.model.lease import Lease
@@ -21,7 +22,8 @@ class Poller:
     """Polls the shards of this node: at once those that a hint names, all of them twice a second.
 
     What came from polling stays READY in the store while it is under way, so a poll returns it again. Hence a shard
-    with plenty in memory is only peeked at, for a higher priority.
+    with plenty in memory is only peeked at, for a higher priority. What it hides is looked for twice a second, and at
+    once when an executor is idle or the last entry that it could have run has left memory.
     """
 
     store: OutboxStore
@@ -29,6 +31,8 @@ class Poller:
     store_clock: StoreClock
     telemetry: Telemetry
     holds: Holds
+    hidden: Hidden
+    idle: Callable[[], bool]  #: whether a session has credits that nothing in memory can use
     trusted: Callable[[], Sequence[Lease]]
     polled: Callable[[Iterable[Entry]], Collection[Entry]]  #: keeps those that nobody can be running
     add: Callable[[Iterable[Entry]], None]
@@ -57,8 +61,9 @@ class Poller:
             if shard in trusted and hold.polled_from_us <= now_us
         }
         due = self._next_due_us is not None and self._next_due_us <= self.store_clock.now_us()
-        low = [shard for shard, hold in open_.items() if hold.more and hold.ready < limits.READY_LOW]
-        if now_us >= self._next_full_us or due:
+        low = [shard for shard, hold in open_.items() if hold.short or (hold.more and hold.ready < limits.READY_LOW)]
+        everywhere = now_us >= self._next_full_us or due
+        if everywhere:
             shards: Collection[Shard] = open_
             self._next_full_us = now_us + self.idle_pause_us
             self._next_due_us = None
@@ -67,12 +72,30 @@ class Poller:
         self._hinted -= set(shards)
         hungry = [shard for shard in shards if open_[shard].ready < limits.READY_REFILL]
         filled = [shard for shard in shards if open_[shard].ready >= limits.READY_REFILL]
+        fed: set[Shard] = set()
         for group, beyond in ((hungry, limits.READY_REFILL), (filled, limits.READY_PEEK)):
             if group:
-                await self._poll({shard: open_[shard] for shard in group}, beyond)
+                fed |= await self._poll({shard: open_[shard] for shard in group}, beyond)
+        await self._look_behind({shard: open_[shard] for shard in shards}, fed, everywhere=everywhere)
         return self._pause_us(trusted)
 
-    async def _poll(self, holds: dict[Shard, ShardHold], beyond: int) -> None:
+    async def _look_behind(self, holds: dict[Shard, ShardHold], fed: Collection[Shard], *, everywhere: bool) -> None:
+        """Take what others hide in shards whose last poll did not come to the end of what is due."""
+        idle = self.idle()
+        behind = [
+            shard
+            for shard, hold in holds.items()
+            if hold.hides and (everywhere or hold.short or (idle and shard not in fed))
+        ]
+        for hold in holds.values():
+            hold.short = False
+        if behind:
+            found = await self.hidden.find(behind, self.store_clock.now_us())
+            if found:
+                self.add(self.polled(found))
+
+    async def _poll(self, holds: dict[Shard, ShardHold], beyond: int) -> set[Shard]:
+        """Read the top of some shards; return those of which something was news."""
         limit = beyond
         if beyond == limits.READY_REFILL:
             limit += max(hold.ready for hold in holds.values())
@@ -94,10 +117,12 @@ class Poller:
             self.cancel(batch.cancels)
         full = self._take(news, frozenset(entry.key for entry in batch.cancels))
         for shard, hold in holds.items():
+            hold.hides = hold.more or shard in full
             # I6: a shard that was given up meanwhile had nothing of it looked at, and this node may take it again.
             looked_at = self.holds.shards.get(shard) is hold and shard not in full
             if looked_at and hold.complete and not hold.more:
                 hold.doubtful_before_us = None  # All that was in doubt has been seen, and is being seen to.
+        return {entry.key.shard for entry in news} - full
 
     def _take(self, news: Sequence[Entry], asked: Collection[ExecutionKey]) -> set[Shard]:
         """Take what fits into memory and is not to be ended; return the shards of which something did not fit."""

@@ -13,6 +13,7 @@ TriggerId: TypeAlias = int  #: one interned trigger text
 NodeId: TypeAlias = str  #: 16 hex digits, random for each start of a process
 ExecutorId: TypeAlias = str  #: 16 hex digits, random for each start of a process
 Shard: TypeAlias = int
+RouteId: TypeAlias = int  #: what entries ask of an executor, as a number; 0: not known
 
 #: The `schedule_id` of an execution that belongs to no schedule.
 NO_SCHEDULE: ScheduleId = 0

@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 from luciole import limits
 from luciole.errors import InvalidValue
-from luciole.model.ids import JobId
+from luciole.model.ids import JobId, RouteId
+from luciole.model.routing import route_id
 
 
 class Misfire(StrEnum):
@@ -110,6 +111,10 @@ class JobSpec:
             "priority": self.priority,
         }
         return json.dumps(options, separators=(",", ":"), sort_keys=True)
+
+    def route_id(self) -> RouteId:
+        """Return the number of what it asks of an executor."""
+        return route_id(self.namespace, self.handler, self.labels)
 
     def digest(self) -> bytes:
         """Return 32 bytes that are equal exactly for equal specs."""

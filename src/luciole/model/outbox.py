@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from luciole import limits
 from luciole.model.execution import ExecutionState
-from luciole.model.ids import ExecutionKey, ExecutorId, JobId, Shard
+from luciole.model.ids import ExecutionKey, ExecutorId, JobId, RouteId, Shard
 from luciole.model.instant import Instant
 
 
@@ -21,8 +21,8 @@ class EntryState(IntEnum):
 class Entry(NamedTuple):
     """One open entry as the dispatcher holds it.
 
-    A tuple, because a burst makes tens of thousands of them. The last four fields are None for executions of
-    a schedule, whose job version says it all.
+    A tuple, because a burst makes tens of thousands of them. The four fields from `payload` on are None for executions
+    of a schedule, whose job version says it all.
     """
 
     key: ExecutionKey
@@ -40,6 +40,7 @@ class Entry(NamedTuple):
     content_type: str | None = None
     labels: tuple[tuple[str, str], ...] | None = None
     deadline_us: Instant | None = None
+    route: RouteId = 0  #: what it asks of an executor; 0 also for what the planner made and nobody ever polled
 
 
 def under_way(state: EntryState, due_us: Instant, now_us: Instant, *, delivered: bool) -> bool:

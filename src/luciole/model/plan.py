@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from luciole.model.ids import ScheduleId, Shard
+from luciole.model.ids import RouteId, ScheduleId, Shard
 from luciole.model.instant import Instant
 from luciole.model.lease import Lease
 from luciole.model.outbox import Entry
@@ -87,3 +87,19 @@ class ReadyBatch:
     entries: tuple[Entry, ...]  #: by priority (highest first), due time, key within each shard
     next_due_us: Instant | None  #: the earliest due time after the horizon; None: none
     cancels: tuple[Entry, ...] = ()  #: open entries of these shards whose end was asked for
+
+
+class ReadyRoute(NamedTuple):
+    """Ready entries of one shard and priority that ask the same of an executor."""
+
+    shard: Shard
+    priority: int
+    route: RouteId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteBatch:
+    """What ready entries ask of executors, and where a look that was cut goes on."""
+
+    routes: tuple[ReadyRoute, ...]  #: those with an entry that is due, ordered
+    after: RouteId | None  #: the route behind which a look that was cut goes on; None: all were seen

@@ -4,10 +4,15 @@ Entries wait in lines; all of one line ask the same of an executor (its route) a
 priority is served first, and the sessions that can serve a line share it as evenly as their credits allow.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import json
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Final, NamedTuple
 
-from luciole.model.ids import ExecutorId
+from luciole.model.ids import ExecutorId, RouteId
+
+#: The numbers of routes have so many bits, so that the sum of two is a number that every store can keep.
+ROUTE_MASK: Final = (1 << 62) - 1
 
 
 class Route(NamedTuple):
@@ -34,6 +39,37 @@ class Line(NamedTuple):
     route: Route
     priority: int
     waiting: int
+
+
+def route_id(namespace: str, handler: str, labels: Iterable[tuple[str, str]]) -> RouteId:
+    """Return the number by which stores tell apart what jobs ask of an executor; hardly ever do two share one."""
+    hasher = sha256()
+    for text in (namespace, handler, *(text for pair in sorted(set(labels)) for text in pair)):
+        part = text.encode("utf-8", "surrogatepass")
+        hasher.update(len(part).to_bytes(8, "big"))
+        hasher.update(part)
+    # 0 says that a route is not known.
+    return int.from_bytes(hasher.digest()[:8], "big") & ROUTE_MASK or 1
+
+
+def labels_text(labels: Iterable[tuple[str, str]]) -> str | None:
+    """Return labels as stores keep them; None for no labels."""
+    pairs = [list(pair) for pair in labels]
+    return json.dumps(pairs) if pairs else None
+
+
+def labels_mark(labels: Iterable[tuple[str, str]]) -> int:
+    """Return what a request's own labels add to the number of its job's route; 0 for none.
+
+    It is made of their text alone and by means that a database has as well.
+    """
+    text = labels_text(labels)
+    return 0 if text is None else int(sha256(text.encode()).hexdigest()[:15], 16)
+
+
+def route_of(job_route: RouteId, mark: int) -> RouteId:
+    """Return the number of what one execution asks: its job's, and what `labels_mark` says of its own labels."""
+    return (job_route + mark) & ROUTE_MASK
 
 
 class Share(NamedTuple):

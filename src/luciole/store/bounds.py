@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence, Sized
 from itertools import pairwise
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 from luciole import limits
 from luciole.errors import FenceError, InvalidValue, PayloadTooLarge
 from luciole.model.execution import EnqueueRequest, ExecutionState
-from luciole.model.ids import Shard
+from luciole.model.ids import RouteId, Shard
+from luciole.model.instant import Instant
 from luciole.model.job import JobSpec
 from luciole.model.lease import Lease, trusted_until_us
 from luciole.model.outbox import Settlement
-from luciole.model.plan import Plan
+from luciole.model.plan import Plan, ReadyRoute, RouteBatch
 from luciole.model.schedule import NewSchedule
 from luciole.model.stride import Stride
 
@@ -253,3 +255,26 @@ def check_settlements(settlements: Sequence[Settlement]) -> None:
     for settlement in settlements:
         if not settlement.state.terminal and settlement.state not in _GOES_ON:
             raise InvalidValue(f"settlements: no attempt ends in the state {settlement.state.name.lower()}")
+
+
+def seen_routes(rows: Iterable[tuple[Shard, int, RouteId, Instant]], before_us: Instant, limit: int) -> RouteBatch:
+    """Return what a look at ready routes found.
+
+    Args:
+        rows: shard, priority, route and its first due time, ordered; at least `limit` of each shard and priority that
+            has so many.
+        before_us: routes whose first entry is due later are left out.
+        limit: so many of each shard and priority are seen; then the look is cut.
+    """
+    routes = []
+    seen: Counter[tuple[Shard, int]] = Counter()
+    cut: list[RouteId] = []
+    for shard, priority, route, due_us in rows:
+        seen[shard, priority] += 1
+        if seen[shard, priority] > limit:
+            continue
+        if due_us <= before_us:
+            routes.append(ReadyRoute(shard, priority, route))
+        if seen[shard, priority] == limit:
+            cut.append(route)
+    return RouteBatch(routes=tuple(routes), after=min(cut, default=None))

@@ -16,12 +16,21 @@ from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from luciole.model.execution import Enqueued, EnqueueRequest, ExecutionState, ExecutionView
-from luciole.model.ids import ExecutionKey, IdSegment, JobId, NodeId, ScheduleId, Shard, TriggerId
+from luciole.model.ids import ExecutionKey, IdSegment, JobId, NodeId, RouteId, ScheduleId, Shard, TriggerId
 from luciole.model.instant import Instant
 from luciole.model.job import JobSpec, JobVersion
 from luciole.model.lease import Cluster, Lease, NodeInfo
 from luciole.model.outbox import Delivery, Entry, Running, Settled, Settlement, Withdrawals
-from luciole.model.plan import DueBatch, LedgerRow, Plan, PlanOutcome, ReadyBatch, Realigned
+from luciole.model.plan import (
+    DueBatch,
+    LedgerRow,
+    Plan,
+    PlanOutcome,
+    ReadyBatch,
+    ReadyRoute,
+    Realigned,
+    RouteBatch,
+)
 from luciole.model.schedule import Cursor, NewSchedule, ScheduleState, ScheduleView
 from luciole.model.stride import GroupBatch, Stride, StrideOutcome
 from luciole.store.capabilities import Capabilities
@@ -185,6 +194,26 @@ class OutboxStore(Protocol):
         come in order. Entries under way are still READY when they came from here: the caller knows what it holds
         and skips it. One whose end was asked for is among the cancels only, whatever its state (key order), though
         it may be what `next_due_us` speaks of.
+        """
+        ...
+
+    async def ready_routes(
+        self, shards: Sequence[Shard], before_us: Instant, *, after: RouteId, limit: int
+    ) -> RouteBatch:
+        """Return the routes of READY entries with `due_us <= before_us`: what they ask of executors, as `Entry.route`.
+
+        Read-only. Only routes greater than `after` (0 and up; -1: all) are looked at, and at most `limit` (at most
+        `limits.ROUTES_MAX`) of each shard and priority: the least ones. One whose first entry is due later counts
+        there and is left out of the answer; one all of whose entries somebody asked to end may be in it. `after` in
+        the answer says where to go on when that many were looked at anywhere.
+        """
+        ...
+
+    async def route_entries(self, routes: Sequence[ReadyRoute], before_us: Instant, *, limit: int) -> tuple[Entry, ...]:
+        """Return READY entries with `due_us <= before_us` of some routes (at most `limits.PAGE_MAX`). Read-only.
+
+        At most `limit` (at most `limits.HELD_MAX`) of each, the first by due time and key; routes come in order. As
+        with `ready_entries`, entries under way are among them, and those whose end was asked for are not.
         """
         ...
 

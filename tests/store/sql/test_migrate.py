@@ -1,11 +1,14 @@
 """Which migrations are applied, and which databases are refused; pure."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from luciole.errors import InvalidValue, SchemaMismatch, StoreCorrupt
 from luciole.store.sql.migrate import Migration, check_shards, load_migrations, migrate, pending
 from luciole.store.sql.queries import Statement
-from luciole.store.sql.script import run
+from luciole.store.sql.script import Query, Row, run
+from luciole.testing.factories import a_job
 
 
 def a_migration(number: int) -> Migration:
@@ -57,3 +60,19 @@ def test_the_files_of_a_dialect_are_numbered_without_gaps_and_have_checksums(dia
     migrations = load_migrations(f"luciole.store.sql.{dialect}")
     assert [step.number for step in migrations] == list(range(1, len(migrations) + 1))
     assert all(len(step.checksum) == 64 for step in migrations)
+
+
+def test_a_job_that_this_version_can_not_read_keeps_the_others_from_nothing() -> None:
+    """I7: it stays without a route, and the rest of its page gets one."""
+    jobs = [(1, "default", "a", a_job("a").options_text()), (2, "default", "b", "?"), (3, "default", "c", "{}")]
+    written: list[tuple[int, int]] = []
+
+    def ask(query: Query) -> Sequence[Row]:
+        if query.name == "unrouted_jobs":
+            return [row for row in jobs if row[0] > query.binds["after"]]
+        if query.name == "route_jobs":
+            written.extend(query.rows)
+        return applied(1) if query.name == "applied_migrations" else ()
+
+    assert run(migrate(KNOWN, None), ask) == 2
+    assert written == [(1, a_job("a").route_id())]

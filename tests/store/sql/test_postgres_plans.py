@@ -25,6 +25,7 @@ HOT = """
     end_executions enqueue entries_of_schedules execution_states existing_fires extend_ledger find_request_keys
     insert_attempts insert_fire_entries insert_fires insert_ledger last_fires ledger_heads lock_cursors lock_entries
     move_cursors open_entries open_of_schedules prune_walk put_failures ready_entries ready_heads
+    ready_routes route_entries
     recorded_outcomes release_entries run_entries schedule_of_request stop_cursors unpark_entries waiting_entries
     write_chosen write_moves write_successes bump_cursors claim_request_keys park_schedules
 """.split()  # noqa: SIM905 - as readable as it gets
@@ -124,8 +125,9 @@ async def test_every_hot_statement_goes_by_key_among_a_million_rows(
             due_us, created_us)
         SELECT n % {SHARDS}, 10, 1, 5, 0, 0, n, {NOW_US} - n, 0, 1, {NOW_US} - n, {NOW_US}
         FROM generate_series(1, {ROWS}) n;
-        INSERT INTO entry (shard, state, attempt, priority, flags, schedule_id, fire_us, part, job_id, due_us)
-        SELECT n % {SHARDS}, n % 2, 1, n % 10, 0, 0, {NOW_US} + n * 1000 - 500000, -n, 1, {NOW_US} + n * 1000 - 500000
+        INSERT INTO entry (shard, state, attempt, priority, flags, schedule_id, fire_us, part, job_id, due_us, route)
+        SELECT n % {SHARDS}, n % 2, 1, n % 10, 0, 0, {NOW_US} + n * 1000 - 500000, -n, 1, {NOW_US} + n * 1000 - 500000,
+            n % 3
         FROM generate_series(1, 100000) n;
     """)
     for table in ("cursor", "execution", "entry"):
@@ -133,16 +135,19 @@ async def test_every_hot_statement_goes_by_key_among_a_million_rows(
     await assert_all_go_by_key(hot)
     everything = [(shard, 100) for shard in range(SHARDS)]
     priorities = [(shard, priority) for shard in range(SHARDS) for priority in range(10)]
+    routes = [(shard, priority, route) for shard, priority in priorities for route in range(3)]
     for name, rows, binds, rows_found in (
         ("due_cursors", everything, {"before_us": NOW_US}, 500 + SHARDS),
         ("ready_heads", priorities, {"before_us": NOW_US}, len(priorities)),
         ("ready_entries", priorities, {"before_us": NOW_US, "limit": 100}, 250),
+        ("ready_routes", priorities, {"after": -1, "limit": 64}, 240),
+        ("route_entries", routes, {"before_us": NOW_US, "limit": 100}, 250),
     ):
         prepared = Prepared(load("luciole.store.sql.postgres")[name])
         ((index, values),) = prepared.calls(Query(name, binds, rows))
         plan = await plan_of(hot, prepared.commands[index].text, [_literal(value) for value in values])
         assert plan["Actual Rows"] == pytest.approx(rows_found, abs=1)
-        # Three levels of an index and a page for each row or probe, and two probes for each head.
+        # Three levels of an index and a page for each row or probe, and two probes for each head or route.
         assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= 8 * (rows_found + len(rows)), name
 
 

@@ -137,6 +137,7 @@ class MemoryCatalog(MemoryClient):
                 payload=spec.payload,
                 content_type=spec.content_type,
                 options=spec.options_text(),
+                route=spec.route_id(),
             )
         return job_id
 

@@ -8,6 +8,7 @@ from luciole.model.execution import Enqueued, EnqueueRequest, ExecutionState
 from luciole.model.ids import NO_SCHEDULE, ExecutionKey, Shard
 from luciole.model.instant import Instant
 from luciole.model.outbox import EntryState
+from luciole.model.routing import labels_mark, route_of
 from luciole.model.schedule import OverlapCode, ScheduleState
 from luciole.store.bounds import check_batch, check_limit, check_request, check_shards
 from luciole.store.memory.client import MemoryClient
@@ -166,6 +167,7 @@ class MemoryExecutions(MemoryClient):
             content_type=content_type,
             labels=request.labels or None,
             deadline_us=request.deadline_us,
+            route=route_of(self._state.route_of_job(request.job_id), labels_mark(request.labels)),
         )
         self._state.open_execution(execution, entry)
         if request.key is not None:

@@ -5,7 +5,7 @@ from itertools import islice
 
 from luciole import limits
 from luciole.model.execution import AttemptView, ExecutionState
-from luciole.model.ids import ExecutionKey, Shard
+from luciole.model.ids import ExecutionKey, RouteId, Shard
 from luciole.model.instant import Instant
 from luciole.model.lease import Lease
 from luciole.model.outbox import (
@@ -18,13 +18,14 @@ from luciole.model.outbox import (
     Settlement,
     Withdrawals,
 )
-from luciole.model.plan import ReadyBatch
+from luciole.model.plan import ReadyBatch, ReadyRoute, RouteBatch
 from luciole.store.bounds import (
     check_batch,
     check_limit,
     check_settlements,
     check_shards,
     check_trusted,
+    seen_routes,
     stored_text,
 )
 from luciole.store.memory.client import MemoryClient
@@ -65,6 +66,36 @@ class MemoryOutbox(MemoryClient):
                 cancels += (row.entry() for row in ended[:limit])
                 later += (row.due_us for row in ready if row.due_us > before_us)
         return ReadyBatch(entries=tuple(entries), next_due_us=min(later, default=None), cancels=tuple(cancels))
+
+    async def ready_routes(
+        self, shards: Sequence[Shard], before_us: Instant, *, after: RouteId, limit: int
+    ) -> RouteBatch:
+        """Return what the READY entries that are due ask of executors, bounded for each shard and priority."""
+        check_batch("shards", shards, limits.SHARDS_MAX)
+        check_limit("limit", limit, limits.ROUTES_MAX)
+        firsts: dict[ReadyRoute, Instant] = {}
+        with self._transaction():
+            check_shards(shards, self._state.shards)
+            for row in self._state.entries_of(shards):
+                if row.state is EntryState.READY and row.route > after:
+                    place = ReadyRoute(row.key.shard, row.priority, row.route)
+                    firsts[place] = min(row.due_us, firsts.get(place, row.due_us))
+        return seen_routes(sorted((*place, due_us) for place, due_us in firsts.items()), before_us, limit)
+
+    async def route_entries(self, routes: Sequence[ReadyRoute], before_us: Instant, *, limit: int) -> tuple[Entry, ...]:
+        """Return READY entries of some routes that are due, the first of each."""
+        check_batch("routes", routes, limits.PAGE_MAX)
+        check_limit("limit", limit, limits.HELD_MAX)
+        check_shards([route.shard for route in routes], self._state.shards)
+        found: dict[ReadyRoute, list[EntryRow]] = {route: [] for route in sorted(set(routes))}
+        with self._transaction():
+            for row in self._state.entries_of({route.shard for route in routes}):
+                rows = found.get(ReadyRoute(row.key.shard, row.priority, row.route))
+                if rows is not None and row.state is EntryState.READY and row.due_us <= before_us and not row.cancel:
+                    rows.append(row)
+            for rows in found.values():
+                rows.sort(key=lambda row: (row.due_us, row.key))
+            return tuple(row.entry() for rows in found.values() for row in rows[:limit])
 
     async def open_entries(
         self, shards: Sequence[Shard], *, after: ExecutionKey | None, limit: int
@@ -179,6 +210,7 @@ class MemoryOutbox(MemoryClient):
         execution.error = stored_text(settlement.error, limits.ERROR_TEXT_LENGTH_MAX)
         entry.state = _ENTRY_STATES[settlement.state]
         entry.delivered, entry.executor_id = False, None
+        entry.route = entry.route or self._state.route_of_job(entry.job_id)
         entry.failures += settlement.outcome in _FAILURES
         entry.losses += settlement.counts_loss
         if settlement.due_us is not None:

@@ -273,6 +273,7 @@ class MemoryPlans(MemoryClient):
             job_id=row.job_id,
             flags=flags_under(move.overlap, move.flags),
             state=entry_state,
+            route=0 if entry_state is EntryState.HELD else self._state.route_of_job(row.job_id),
         )
         self._state.open_execution(execution, entry)
         if entry_state is EntryState.READY:

@@ -11,7 +11,7 @@ from threading import RLock
 from typing import Protocol
 
 from luciole.model.execution import MOVES, AttemptView, ExecutionState, Origin
-from luciole.model.ids import ExecutionKey, ExecutorId, JobId, NodeId, ScheduleId, Shard, TriggerId
+from luciole.model.ids import ExecutionKey, ExecutorId, JobId, NodeId, RouteId, ScheduleId, Shard, TriggerId
 from luciole.model.instant import Instant
 from luciole.model.job import EntryFlag
 from luciole.model.lease import Lease, LeaseState, NodeInfo
@@ -35,6 +35,7 @@ class JobRow:
     payload: bytes
     content_type: str
     options: str
+    route: RouteId
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,6 +135,7 @@ class EntryRow:
     content_type: str | None = None
     labels: tuple[tuple[str, str], ...] | None = None
     deadline_us: Instant | None = None
+    route: RouteId = 0  #: 0 also while only its holder's memory knows it
 
     @property
     def group(self) -> Group:
@@ -158,6 +160,7 @@ class EntryRow:
             content_type=self.content_type,
             labels=self.labels,
             deadline_us=self.deadline_us,
+            route=self.route,
         )
 
 
@@ -221,6 +224,10 @@ class MemoryState:
     def entry(self, key: ExecutionKey) -> EntryRow | None:
         """Return the entry of an open execution."""
         return self.entries.get(key[:2], {}).get(key)
+
+    def route_of_job(self, job_id: JobId) -> RouteId:
+        """Return the number of what a job asks of an executor; 0 for one that is not there."""
+        return self.jobs[job_id].route if job_id in self.jobs else 0
 
     def entries_of(self, shards: Iterable[Shard]) -> Iterator[EntryRow]:
         """All open entries of some shards, in no order."""

@@ -7,12 +7,22 @@ from typing import Any
 from luciole import limits
 from luciole.errors import InvalidValue, Unsupported
 from luciole.model.execution import Enqueued, EnqueueRequest, ExecutionState, ExecutionView
-from luciole.model.ids import NO_SCHEDULE, ExecutionKey, IdSegment, JobId, NodeId, ScheduleId, Shard, TriggerId
+from luciole.model.ids import NO_SCHEDULE, ExecutionKey, IdSegment, JobId, NodeId, RouteId, ScheduleId, Shard, TriggerId
 from luciole.model.instant import Instant
 from luciole.model.job import JobSpec, JobVersion
 from luciole.model.lease import Cluster, Lease, NodeInfo
 from luciole.model.outbox import Delivery, Entry, Running, Settled, Settlement, Withdrawals
-from luciole.model.plan import DueBatch, LedgerRow, Move, Plan, PlanOutcome, ReadyBatch, Realigned
+from luciole.model.plan import (
+    DueBatch,
+    LedgerRow,
+    Move,
+    Plan,
+    PlanOutcome,
+    ReadyBatch,
+    ReadyRoute,
+    Realigned,
+    RouteBatch,
+)
 from luciole.model.schedule import Cursor, NewSchedule, ScheduleState, ScheduleView
 from luciole.model.stride import DueGroup, GroupBatch, Share, Stride, StrideOutcome, group_of, step_move
 from luciole.store.bounds import (
@@ -25,6 +35,7 @@ from luciole.store.bounds import (
     check_settlements,
     check_shards,
     check_stride,
+    seen_routes,
 )
 from luciole.store.capabilities import Capabilities
 from luciole.store.reads import Backlog, ExecutionFilter, JobView, LedgerView, Page, Repair, ScheduleFilter
@@ -194,6 +205,39 @@ class OutboxOneByOne(Items):
         check_limit("limit", limit, limits.HELD_MAX)
         check_shards(shards, self._items.shards)
         return await self._items.ready_entries(shards, before_us, limit=limit)
+
+    async def ready_routes(
+        self, shards: Sequence[Shard], before_us: Instant, *, after: RouteId, limit: int
+    ) -> RouteBatch:
+        """Return what ready entries ask of executors, as far as one read of each shard reaches."""
+        check_limit("limit", limit, limits.ROUTES_MAX)
+        check_shards(shards, self._items.shards)
+        firsts: dict[ReadyRoute, Instant] = {}
+        for entry in await self._ready(shards, before_us):
+            if entry.route > after:
+                place = ReadyRoute(entry.key.shard, entry.priority, entry.route)
+                firsts[place] = min(entry.due_us, firsts.get(place, entry.due_us))
+        return seen_routes(sorted((*place, due_us) for place, due_us in firsts.items()), before_us, limit)
+
+    async def route_entries(self, routes: Sequence[ReadyRoute], before_us: Instant, *, limit: int) -> tuple[Entry, ...]:
+        """Return ready entries of some routes, as far as one read of each shard reaches."""
+        check_batch("routes", routes, limits.PAGE_MAX)
+        check_limit("limit", limit, limits.HELD_MAX)
+        check_shards([route.shard for route in routes], self._items.shards)
+        found: dict[ReadyRoute, list[Entry]] = {route: [] for route in sorted(set(routes))}
+        for entry in await self._ready(sorted({route.shard for route in routes}), before_us):
+            found.get(ReadyRoute(entry.key.shard, entry.priority, entry.route), []).append(entry)
+        return tuple(
+            entry
+            for entries in found.values()
+            for entry in sorted(entries, key=lambda entry: (entry.due_us, entry.key))[:limit]
+        )
+
+    async def _ready(self, shards: Sequence[Shard], before_us: Instant) -> list[Entry]:
+        ready: list[Entry] = []
+        for shard in sorted(set(shards)):
+            ready += (await self._items.ready_entries([shard], before_us, limit=limits.HELD_MAX)).entries
+        return ready
 
     async def open_entries(
         self, shards: Sequence[Shard], *, after: ExecutionKey | None, limit: int

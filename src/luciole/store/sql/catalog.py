@@ -150,7 +150,16 @@ def _intern_jobs(specs: Sequence[JobSpec]) -> Script[dict[JobSpec, JobId]]:
         first = yield from _take("job", len(new))
         # Numbered in their own order, where the last one is the latest version; stored in the order of the locks.
         rows = [
-            (digest, job_id, spec.namespace, spec.handler, spec.payload, spec.content_type, spec.options_text())
+            (
+                digest,
+                job_id,
+                spec.namespace,
+                spec.handler,
+                spec.payload,
+                spec.content_type,
+                spec.options_text(),
+                spec.route_id(),
+            )
             for job_id, (digest, spec) in enumerate(new.items(), first)
         ]
         yield Query("insert_jobs", rows=sorted(rows))

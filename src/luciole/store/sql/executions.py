@@ -10,13 +10,13 @@ from luciole.model.execution import Enqueued, EnqueueRequest, ExecutionState
 from luciole.model.ids import NO_SCHEDULE, ExecutionKey, Shard
 from luciole.model.instant import Instant
 from luciole.model.outbox import EntryState
+from luciole.model.routing import labels_mark, labels_text
 from luciole.model.schedule import OverlapCode, ScheduleState
 from luciole.store.bounds import check_batch, check_limit, check_request, check_shards
 from luciole.store.reads import Page
 from luciole.store.sql.cancelling import cancel, entries_of
 from luciole.store.sql.dialect import Lane, Role
 from luciole.store.sql.hints import hint_text
-from luciole.store.sql.listing import labels_text
 from luciole.store.sql.overlap import Admission, Open, flags_under, open_of_row
 from luciole.store.sql.reads import states_of
 from luciole.store.sql.script import Query, Script
@@ -220,6 +220,7 @@ def _row(
         request.key,
         None if request.replay_of is None else request.replay_of.text(),
         None if request.parent is None else request.parent.text(),
+        labels_mark(request.labels),
     )
 
 

@@ -1,7 +1,7 @@
 """The orders in which executions are listed, and the labels that their rows keep."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from luciole import limits
 from luciole.model.execution import ExecutionState
@@ -80,9 +80,3 @@ def _page(placed: Sequence[tuple[tuple[int, ...], ExecutionKey]], limit: int) ->
 def labels_of(text: str | None) -> tuple[tuple[str, str], ...]:
     """Return the labels that a row keeps as text."""
     return () if text is None else tuple((name, value) for name, value in json.loads(text))
-
-
-def labels_text(labels: Iterable[tuple[str, str]]) -> str | None:
-    """Return labels as a row keeps them; None for no labels."""
-    pairs = [list(pair) for pair in labels]
-    return json.dumps(pairs) if pairs else None

@@ -11,6 +11,7 @@ from importlib.resources import files
 
 from luciole import limits
 from luciole.errors import InvalidValue, SchemaMismatch, StoreCorrupt
+from luciole.model.job import job_spec_from_row
 from luciole.store.sql.queries import Statement, commands_of
 from luciole.store.sql.script import Query, Row, Script
 
@@ -88,11 +89,28 @@ def migrate(known: Sequence[Migration], shards: int | None) -> Script[int]:
     for step in steps:
         yield Query(step.name)
         yield Query("record_migration", {"number": step.number, "name": step.name, "checksum": step.checksum})
+    if steps:
+        yield from _route_jobs()
     if not applied:
         yield from _initialise(limits.SHARDS_DEFAULT if shards is None else shards)
     elif shards is not None:
         check_shards(shards, (yield from recorded_shards()))
     return len(steps)
+
+
+def _route_jobs() -> Script[None]:
+    """Note what job versions ask of an executor that were stored without it."""
+    after = 0
+    while rows := (yield Query("unrouted_jobs", {"after": after, "limit": limits.PAGE_MAX})):
+        after = rows[-1][0]
+        known = []
+        for job_id, namespace, handler, options in rows:
+            try:
+                spec = job_spec_from_row(namespace, handler, b"", "", options)
+            except InvalidValue:
+                continue  # I7: one that this version can't read waits for one that can.
+            known.append((job_id, spec.route_id()))
+        yield Query("route_jobs", rows=known)
 
 
 def check_schema(known: Sequence[Migration], shards: int | None) -> Script[int]:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from luciole import limits
 from luciole.model.execution import MOVES, ExecutionState
-from luciole.model.ids import ExecutionKey, Shard
+from luciole.model.ids import ExecutionKey, RouteId, Shard
 from luciole.model.instant import Instant
 from luciole.model.lease import Lease
 from luciole.model.outbox import Delivery, Entry, EntryState, Running, Settled, Settlement, Withdrawals
-from luciole.model.plan import ReadyBatch
-from luciole.store.bounds import check_batch, check_limit, check_settlements, check_shards, stored_text
+from luciole.model.plan import ReadyBatch, ReadyRoute, RouteBatch
+from luciole.store.bounds import check_batch, check_limit, check_settlements, check_shards, seen_routes, stored_text
 from luciole.store.sql.dialect import Lane, Role
 from luciole.store.sql.leases import check_fences
 from luciole.store.sql.listing import labels_of
@@ -34,6 +34,22 @@ class SqlOutbox(Role):
         check_limit("limit", limit, limits.HELD_MAX)
         check_shards(shards, self.shards)
         return await self._db.read(Lane.SETTLE, ready_entries, sorted(set(shards)), before_us, limit)
+
+    async def ready_routes(
+        self, shards: Sequence[Shard], before_us: Instant, *, after: RouteId, limit: int
+    ) -> RouteBatch:
+        """Return what the READY entries that are due ask of executors, bounded for each shard and priority."""
+        check_batch("shards", shards, limits.SHARDS_MAX)
+        check_limit("limit", limit, limits.ROUTES_MAX)
+        check_shards(shards, self.shards)
+        return await self._db.read(Lane.SETTLE, ready_routes, sorted(set(shards)), before_us, after, limit)
+
+    async def route_entries(self, routes: Sequence[ReadyRoute], before_us: Instant, *, limit: int) -> tuple[Entry, ...]:
+        """Return READY entries of some routes that are due, the first of each."""
+        check_batch("routes", routes, limits.PAGE_MAX)
+        check_limit("limit", limit, limits.HELD_MAX)
+        check_shards([route.shard for route in routes], self.shards)
+        return await self._db.read(Lane.SETTLE, route_entries, sorted(set(routes)), before_us, limit)
 
     async def open_entries(
         self, shards: Sequence[Shard], *, after: ExecutionKey | None, limit: int
@@ -95,6 +111,19 @@ def ready_entries(shards: Sequence[Shard], before_us: Instant, limit: int) -> Sc
     )
 
 
+def ready_routes(shards: Sequence[Shard], before_us: Instant, after: RouteId, limit: int) -> Script[RouteBatch]:
+    """Return what ready entries ask of executors; see `OutboxStore.ready_routes`."""
+    probes = [(shard, priority) for shard in shards for priority in reversed(_PRIORITIES)]
+    rows = yield Query("ready_routes", {"after": after, "limit": limit}, probes, alone=True)
+    return seen_routes(sorted((row[0], row[1], row[2], row[3]) for row in rows), before_us, limit)
+
+
+def route_entries(routes: Sequence[ReadyRoute], before_us: Instant, limit: int) -> Script[tuple[Entry, ...]]:
+    """Return ready entries of some routes; see `OutboxStore.route_entries`."""
+    rows = yield Query("route_entries", {"before_us": before_us, "limit": limit}, routes, alone=True)
+    return tuple(map(_entry, rows))
+
+
 def _open_entries(shards: Sequence[Shard], after: ExecutionKey | None, limit: int) -> Script[tuple[Entry, ...]]:
     entries: list[Entry] = []
     for shard in shards:
@@ -110,7 +139,7 @@ def _open_entries(shards: Sequence[Shard], after: ExecutionKey | None, limit: in
 
 
 def _entry(row: Row) -> Entry:
-    labels = row[16]
+    labels = row[17]
     return Entry(
         key=ExecutionKey(row[0], row[1], row[2], row[3]),
         due_us=row[4],
@@ -123,10 +152,11 @@ def _entry(row: Row) -> Entry:
         losses=row[11],
         delivered=bool(row[12]),
         cancel=bool(row[13]),
-        payload=row[14],
-        content_type=row[15],
+        route=row[14],
+        payload=row[15],
+        content_type=row[16],
         labels=labels_of(labels) or None,
-        deadline_us=row[17],
+        deadline_us=row[18],
     )
 
 

@@ -30,7 +30,7 @@ with require("testing"):
     import pytest
 
 _ROLES = ("catalog", "editing", "executions", "leases", "life", "manual", "outbox", "overlap", "planning")
-_MODULES = (*(f"test_{role}" for role in (*_ROLES, "reads", "realigning", "settling", "strides")), "steps")
+_MODULES = (*(f"test_{role}" for role in (*_ROLES, "reads", "realigning", "routes", "settling", "strides")), "steps")
 pytest.register_assert_rewrite(*(f"{__name__}.{module}" for module in _MODULES))
 
 from luciole.testing.contract.cases import *  # noqa: E402, F403 - after the rewriting of asserts

@@ -17,6 +17,7 @@ from luciole.testing.contract.test_overlap import TestForbidAndAllow, TestLedger
 from luciole.testing.contract.test_planning import TestDueCursors, TestParking, TestPlans, TestSteps
 from luciole.testing.contract.test_reads import TestExecutionLists, TestScheduleLists, TestSummaries
 from luciole.testing.contract.test_realigning import TestRealigning
+from luciole.testing.contract.test_routes import TestReadyRoutes
 from luciole.testing.contract.test_settling import TestBytes, TestEnds, TestTries
 from luciole.testing.contract.test_strides import TestGroups, TestStrideRaces, TestStrides
 
@@ -47,6 +48,7 @@ __all__ = [
     "TestPrune",
     "TestQueueOne",
     "TestReadyEntries",
+    "TestReadyRoutes",
     "TestRealigning",
     "TestRegistration",
     "TestReplace",

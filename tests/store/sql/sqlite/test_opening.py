@@ -7,9 +7,18 @@ from pathlib import Path
 import pytest
 
 from luciole.errors import SchemaMismatch, StoreCorrupt, StoreUnavailable, Unsupported
+from luciole.model.plan import ReadyBatch
+from luciole.store.sql.migrate import load_migrations
 from luciole.store.sql.sqlite.connecting import Durability
 from luciole.store.sql.store import SqlStore
+from luciole.testing.contract.steps import enqueued
+from luciole.testing.factories import a_job, a_request
 from tests.store.sql.sqlite.files import a_dialect, change, look, opened
+
+#: After every due time of these tests.
+FAR_US = 10**16
+
+MIGRATIONS = len(load_migrations("luciole.store.sql.sqlite"))
 
 
 @pytest.mark.parametrize("path", [":memory:", "", "file::memory:?cache=shared"])
@@ -77,7 +86,7 @@ async def test_many_clients_open_a_new_file_at_once(tmp_path: Path) -> None:
     stores = [SqlStore(a_dialect(tmp_path / "a.db", durability=Durability.FULL)) for _ in range(8)]
     await asyncio.gather(*(store.open() for store in stores))
     assert {store.shards for store in stores} == {32}
-    assert look(tmp_path / "a.db", "SELECT count(*) FROM migration") == [(1,)]
+    assert look(tmp_path / "a.db", "SELECT count(*) FROM migration") == [(MIGRATIONS,)]
     assert look(tmp_path / "a.db", "SELECT count(*) FROM lease") == [(32,)]
     await asyncio.gather(*(store.close() for store in stores))
 
@@ -85,7 +94,11 @@ async def test_many_clients_open_a_new_file_at_once(tmp_path: Path) -> None:
 _OPENING = """
 import asyncio, sys
 from pathlib import Path
+from luciole.testing.contract.steps import enqueued
+from luciole.testing.factories import a_job, a_request
 from tests.store.sql.sqlite.files import a_dialect
+from luciole.model.plan import ReadyBatch
+from luciole.store.sql.migrate import load_migrations
 from luciole.store.sql.store import SqlStore
 
 async def main():
@@ -116,5 +129,31 @@ async def test_processes_that_start_at_once_migrate_a_new_file_once(tmp_path: Pa
     answers = await asyncio.gather(*(process.communicate(b"go\n") for process in processes))
     assert [out for out, _ in answers] == [b"done\n"] * 6
     for path in paths:
-        assert look(path, "SELECT count(*) FROM migration") == [(1,)]
+        assert look(path, "SELECT count(*) FROM migration") == [(MIGRATIONS,)]
         assert look(path, "SELECT count(*) FROM lease") == [(32,)]
+
+
+async def test_a_file_of_the_version_before_routes_goes_on_and_gets_them(tmp_path: Path) -> None:
+    """Goal: what is open stays and is found, and whatever comes from now on is told apart by what it asks."""
+    path = tmp_path / "a.db"
+    async with opened(path) as store:
+        old = await enqueued(store, labels=(("region", "eu"),))
+        (other,) = await store.intern_jobs([a_job("other", labels=(("gpu", "yes"),))])
+    for command in (
+        "DROP INDEX entry_route",
+        "ALTER TABLE entry DROP COLUMN route",
+        "ALTER TABLE job DROP COLUMN route",
+        "DELETE FROM migration WHERE number > 2",
+    ):
+        change(path, command)
+    async with opened(path) as store:
+        assert await store.ready_entries([0], FAR_US, limit=10) == ReadyBatch(
+            entries=(old._replace(route=0),), next_due_us=None
+        )
+        (answer,) = await store.enqueue([a_request(1_000, other, 0)])
+        batch = await store.ready_entries([0], FAR_US, limit=10)
+    assert look(path, "SELECT count(*) FROM job WHERE route = 0") == [(0,)]
+    assert {entry.key: entry.route for entry in batch.entries} == {
+        old.key: 0,
+        answer.key: a_job("other", labels=(("gpu", "yes"),)).route_id(),
+    }

@@ -11,6 +11,7 @@ import pytest
 from luciole.limits import DAY_US
 from luciole.model.ids import ExecutionKey
 from luciole.model.lease import Lease
+from luciole.model.plan import ReadyRoute
 from luciole.model.schedule import Cursor, OverlapCode, Policy, pack_policy
 from luciole.store.sql import moves, outbox, planning, settling
 from luciole.store.sql.migrate import migrate
@@ -32,7 +33,7 @@ MAY_SCAN = {
 
 #: What a piece of values or the temporary table looks like in a plan.
 SOURCES = re.compile(
-    r"SCAN (\d+ )?(CONSTANT ROWS?|\(subquery-\d+\)|temp\.batch_row|chosen_(step|cursor)|latest|due|counted)"
+    r"SCAN (\d+ )?(CONSTANT ROWS?|\(subquery-\d+\)|temp\.batch_row|chosen_(step|cursor)|latest|due|counted|seen|found)"
 )
 
 STATEMENTS = load("luciole.store.sql.sqlite")
@@ -92,6 +93,8 @@ def test_pages_come_in_the_order_of_an_index(connection: sqlite3.Connection, nam
         ("ready_heads", "entry USING INDEX entry_ready (shard=? AND priority=?)"),
         ("ready_entries", "entry USING INDEX entry_ready (shard=? AND priority=? AND due_us<?)"),
         ("cancelled_entries", "entry USING INDEX entry_cancel (shard=?)"),
+        ("ready_routes", "entry USING INDEX entry_route (shard=? AND priority=? AND route>?)"),
+        ("route_entries", "entry USING INDEX entry_route (shard=? AND priority=? AND route=? AND due_us<?)"),
         ("count_ready_entries", "entry USING INDEX entry_ready (shard=? AND priority=? AND due_us<?)"),
         ("list_troubled", "failure USING INDEX failure_at"),
     ],
@@ -162,6 +165,8 @@ def verbs(due: list[Cursor]) -> dict[str, Script[object]]:
     return {
         "due_cursors": planning.due_cursors(range(32), START_US, 200),
         "ready_entries": outbox.ready_entries(range(32), START_US, 100),
+        "ready_routes": outbox.ready_routes(range(32), START_US, -1, 64),
+        "route_entries": outbox.route_entries([ReadyRoute(n, 5, 0) for n in range(32)], START_US, 100),
         "commit_plan": moves.commit_plan(plan, moves.plain_rows(plan)),
         "settle": settling.settle([a_settlement(key) for key in keys]),
     }

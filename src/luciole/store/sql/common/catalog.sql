@@ -8,9 +8,9 @@ UPDATE id_segment SET next = next + :count WHERE name = :name RETURNING next - :
 SELECT job.digest, job.job_id FROM {rows} JOIN job ON job.digest = batch.digest;
 
 -- name: insert_jobs
--- rows: digest blob, job_id bigint, namespace text, handler text, payload blob, content_type text, options text
-INSERT INTO job (job_id, namespace, handler, payload, content_type, options, digest, created_us)
-SELECT job_id, namespace, handler, payload, content_type, options, digest, {now_us} FROM {rows} WHERE true
+-- rows: digest blob, job_id bigint, namespace text, handler text, payload blob, content_type text, options text, route bigint
+INSERT INTO job (job_id, namespace, handler, payload, content_type, options, digest, created_us, route)
+SELECT job_id, namespace, handler, payload, content_type, options, digest, {now_us}, route FROM {rows} WHERE true
 ON CONFLICT (digest) DO NOTHING;
 
 -- name: find_triggers

@@ -14,10 +14,11 @@ FROM {rows} JOIN request_key ON request_key.namespace = batch.namespace AND requ
 
 -- The entry comes first, because it may come only with its execution. Answers with those that are new.
 -- name: enqueue
--- rows: shard int, schedule_id bigint, part bigint, fire_us bigint, delay_us bigint, job_id bigint, state int, entry_state int, priority int, flags int, origin int, payload blob, content_type text, labels text, deadline_us bigint, namespace text, request_key text, replay_of text, parent text
-INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags)
+-- rows: shard int, schedule_id bigint, part bigint, fire_us bigint, delay_us bigint, job_id bigint, state int, entry_state int, priority int, flags int, origin int, payload blob, content_type text, labels text, deadline_us bigint, namespace text, request_key text, replay_of text, parent text, mark bigint
+INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, route)
 SELECT shard, schedule_id, coalesce(fire_us, {now_us} + delay_us), part, job_id, entry_state, 1,
-    CASE WHEN fire_us > {now_us} + delay_us THEN fire_us ELSE {now_us} + delay_us END, priority, flags
+    CASE WHEN fire_us > {now_us} + delay_us THEN fire_us ELSE {now_us} + delay_us END, priority, flags,
+    (coalesce((SELECT route FROM job WHERE job.job_id = batch.job_id), 0) + mark) & 4611686018427387903
 FROM {rows} WHERE NOT EXISTS (
     SELECT 1 FROM execution WHERE execution.shard = batch.shard AND execution.schedule_id = batch.schedule_id
     AND execution.fire_us = batch.fire_us AND execution.part = batch.part
@@ -33,7 +34,7 @@ ON CONFLICT (shard, schedule_id, fire_us, part) DO NOTHING;
 
 -- One request with a request key: claims the key, and creates what it names.
 -- name: enqueue_named
--- rows: shard int, schedule_id bigint, part bigint, fire_us bigint, delay_us bigint, job_id bigint, state int, entry_state int, priority int, flags int, origin int, payload blob, content_type text, labels text, deadline_us bigint, namespace text, request_key text, replay_of text, parent text
+-- rows: shard int, schedule_id bigint, part bigint, fire_us bigint, delay_us bigint, job_id bigint, state int, entry_state int, priority int, flags int, origin int, payload blob, content_type text, labels text, deadline_us bigint, namespace text, request_key text, replay_of text, parent text, mark bigint
 -- why: it saves round trips; without them claim_request_keys, find_request_keys and enqueue do the same
 
 -- name: schedule_of_request

@@ -14,7 +14,7 @@ FROM {rows};
 -- name: ready_entries
 -- each: shard int, priority int
 SELECT entry.shard, entry.schedule_id, entry.fire_us, entry.part, entry.due_us, entry.priority, entry.attempt,
-    entry.failures, entry.job_id, entry.flags, entry.state, entry.losses, entry.delivered, entry.cancel,
+    entry.failures, entry.job_id, entry.flags, entry.state, entry.losses, entry.delivered, entry.cancel, entry.route,
     execution.payload, execution.content_type, execution.labels, execution.deadline_us
 FROM entry LEFT JOIN execution ON entry.part < 0 AND execution.shard = entry.shard
     AND execution.schedule_id = entry.schedule_id AND execution.fire_us = entry.fire_us AND execution.part = entry.part
@@ -22,10 +22,43 @@ WHERE entry.shard = :shard AND entry.priority = :priority AND entry.state = 1 AN
     AND NOT entry.cancel
 ORDER BY entry.due_us, entry.schedule_id, entry.fire_us, entry.part LIMIT :limit;
 
+-- The first route of each priority of a shard and then one after the other, by a look-up for each: never by reading what
+-- waits on one. With the first due time of each.
+-- name: ready_routes
+-- rows: shard int, priority int
+WITH RECURSIVE seen (shard, priority, route, place) AS (
+    SELECT batch.shard, batch.priority, (
+        SELECT min(route) FROM entry
+        WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND state = 1 AND route > :after
+    ), 1 FROM {rows}
+    UNION ALL
+    SELECT seen.shard, seen.priority, (
+        SELECT min(route) FROM entry
+        WHERE entry.shard = seen.shard AND entry.priority = seen.priority AND state = 1 AND route > seen.route
+    ), seen.place + 1 FROM seen WHERE seen.route IS NOT NULL AND seen.place < :limit
+), found AS (
+    SELECT seen.shard, seen.priority, seen.route, (
+        SELECT min(due_us) FROM entry WHERE entry.shard = seen.shard AND entry.priority = seen.priority AND state = 1
+        AND entry.route = seen.route
+    ) AS due_us FROM seen WHERE seen.route IS NOT NULL
+)
+SELECT shard, priority, route, due_us FROM found ORDER BY shard, priority, route;
+
+-- name: route_entries
+-- each: shard int, priority int, route bigint
+SELECT entry.shard, entry.schedule_id, entry.fire_us, entry.part, entry.due_us, entry.priority, entry.attempt,
+    entry.failures, entry.job_id, entry.flags, entry.state, entry.losses, entry.delivered, entry.cancel, entry.route,
+    execution.payload, execution.content_type, execution.labels, execution.deadline_us
+FROM entry LEFT JOIN execution ON entry.part < 0 AND execution.shard = entry.shard
+    AND execution.schedule_id = entry.schedule_id AND execution.fire_us = entry.fire_us AND execution.part = entry.part
+WHERE entry.shard = :shard AND entry.priority = :priority AND entry.state = 1 AND entry.route = :route
+    AND entry.due_us <= :before_us AND NOT entry.cancel
+ORDER BY entry.due_us, entry.schedule_id, entry.fire_us, entry.part LIMIT :limit;
+
 -- name: cancelled_entries
 -- each: shard int
 SELECT entry.shard, entry.schedule_id, entry.fire_us, entry.part, entry.due_us, entry.priority, entry.attempt,
-    entry.failures, entry.job_id, entry.flags, entry.state, entry.losses, entry.delivered, entry.cancel,
+    entry.failures, entry.job_id, entry.flags, entry.state, entry.losses, entry.delivered, entry.cancel, entry.route,
     execution.payload, execution.content_type, execution.labels, execution.deadline_us
 FROM entry LEFT JOIN execution ON entry.part < 0 AND execution.shard = entry.shard
     AND execution.schedule_id = entry.schedule_id AND execution.fire_us = entry.fire_us AND execution.part = entry.part
@@ -34,7 +67,7 @@ ORDER BY entry.schedule_id, entry.fire_us, entry.part LIMIT :limit;
 
 -- name: open_entries
 SELECT entry.shard, entry.schedule_id, entry.fire_us, entry.part, entry.due_us, entry.priority, entry.attempt,
-    entry.failures, entry.job_id, entry.flags, entry.state, entry.losses, entry.delivered, entry.cancel,
+    entry.failures, entry.job_id, entry.flags, entry.state, entry.losses, entry.delivered, entry.cancel, entry.route,
     execution.payload, execution.content_type, execution.labels, execution.deadline_us
 FROM entry LEFT JOIN execution ON entry.part < 0 AND execution.shard = entry.shard
     AND execution.schedule_id = entry.schedule_id AND execution.fire_us = entry.fire_us AND execution.part = entry.part
@@ -137,7 +170,8 @@ AND execution.fire_us = batch.fire_us AND execution.part = batch.part;
 -- rows: shard int, schedule_id bigint, fire_us bigint, part bigint, state int, attempt int, due_us bigint, failures int, losses int
 UPDATE entry SET state = batch.state, attempt = batch.attempt, due_us = coalesce(batch.due_us, entry.due_us),
     failures = entry.failures + batch.failures, losses = entry.losses + batch.losses, delivered = FALSE,
-    executor_id = NULL
+    executor_id = NULL, route = CASE WHEN entry.route <> 0 THEN entry.route
+        ELSE coalesce((SELECT route FROM job WHERE job.job_id = entry.job_id), 0) END
 FROM {rows} WHERE entry.shard = batch.shard AND entry.schedule_id = batch.schedule_id
 AND entry.fire_us = batch.fire_us AND entry.part = batch.part;
 

@@ -20,6 +20,7 @@ FROM {rows} JOIN trigger_spec ON trigger_spec.trigger_id = batch.trigger_id;
 SELECT job.job_id, job.namespace, job.handler, job.payload, job.content_type, job.options
 FROM {rows} JOIN job ON job.job_id = batch.job_id;
 
+-- What an entry asks of an executor is noted where it may be polled, and left out where memory has it.
 -- The plain moves of a chunk, those that bring one fire and no ledger row, take two statements: one finds those that
 -- can't be written as they are (normally none), the other writes. A dialect with several writers overrides
 -- both, because here nothing locks the cursors.
@@ -41,8 +42,10 @@ WHERE NOT EXISTS (
 -- rows: shard int, schedule_id bigint, cursor_us bigint, revision bigint, fire_us bigint, due_us bigint, next_fire_us bigint, next_due_us bigint, overlap int, priority int, flags int, ready int, job_id bigint
 INSERT INTO execution (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, origin, created_us)
 SELECT shard, schedule_id, fire_us, 0, job_id, 1 - ready, 1, due_us, priority, flags, 0, {now_us} FROM {rows};
-INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags)
-SELECT shard, schedule_id, fire_us, 0, job_id, ready, 1, due_us, priority, flags FROM {rows};
+INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, route)
+SELECT shard, schedule_id, fire_us, 0, job_id, ready, 1, due_us, priority, flags,
+    CASE WHEN ready = 1 THEN coalesce((SELECT route FROM job WHERE job.job_id = batch.job_id), 0) ELSE 0 END
+FROM {rows};
 UPDATE cursor SET fire_us = batch.next_fire_us, due_us = batch.next_due_us, revision = cursor.revision + 1
 FROM {rows} WHERE cursor.shard = batch.shard AND cursor.schedule_id = batch.schedule_id;
 
@@ -85,8 +88,10 @@ FROM {rows};
 
 -- name: insert_fire_entries
 -- rows: shard int, schedule_id bigint, fire_us bigint, job_id bigint, state int, due_us bigint, priority int, flags int, cancel bool
-INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, cancel)
-SELECT shard, schedule_id, fire_us, 0, job_id, state, 1, due_us, priority, flags, cancel FROM {rows};
+INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, cancel, route)
+SELECT shard, schedule_id, fire_us, 0, job_id, state, 1, due_us, priority, flags, cancel,
+    CASE WHEN state <> 0 THEN coalesce((SELECT route FROM job WHERE job.job_id = batch.job_id), 0) ELSE 0 END
+FROM {rows};
 
 -- name: move_cursors
 -- rows: shard int, schedule_id bigint, fire_us bigint, due_us bigint
@@ -148,8 +153,10 @@ AND (chosen_step.overlap = 0 OR NOT EXISTS (
 -- name: write_chosen
 INSERT INTO execution (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, origin, created_us)
 SELECT shard, schedule_id, fire_us, 0, job_id, 1 - ready, 1, due_us, priority, flags, 0, {now_us} FROM chosen_cursor;
-INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags)
-SELECT shard, schedule_id, fire_us, 0, job_id, ready, 1, due_us, priority, flags FROM chosen_cursor;
+INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, route)
+SELECT shard, schedule_id, fire_us, 0, job_id, ready, 1, due_us, priority, flags,
+    CASE WHEN ready = 1 THEN coalesce((SELECT route FROM job WHERE job.job_id = chosen_cursor.job_id), 0) ELSE 0 END
+FROM chosen_cursor;
 UPDATE cursor SET fire_us = chosen_cursor.next_fire_us, due_us = chosen_cursor.next_due_us, revision = cursor.revision + 1
 FROM chosen_cursor WHERE cursor.shard = chosen_cursor.shard AND cursor.schedule_id = chosen_cursor.schedule_id;
 SELECT shard, fire_us, due_us, priority, flags, ready, group_concat(schedule_id), group_concat(job_id)

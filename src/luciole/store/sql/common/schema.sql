@@ -33,6 +33,14 @@ INSERT INTO id_segment (name, next) VALUES (:name, 1);
 -- name: count_leases
 SELECT count(*) FROM lease;
 
+-- Job versions that an earlier version of this program stored.
+-- name: unrouted_jobs
+SELECT job_id, namespace, handler, options FROM job WHERE job_id > :after AND route = 0 ORDER BY job_id LIMIT :limit;
+
+-- name: route_jobs
+-- rows: job_id bigint, route bigint
+UPDATE job SET route = batch.route FROM {rows} WHERE job.job_id = batch.job_id;
+
 -- name: lease_fences
 SELECT shard, fence FROM lease;
 

@@ -94,8 +94,10 @@ WITH batch AS MATERIALIZED (
         created_us)
     SELECT shard, schedule_id, fire_us, 0, job_id, 1 - ready, 1, due_us, priority, flags, 0, {now_us} FROM moved
 ), told AS (
-    INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags)
-    SELECT shard, schedule_id, fire_us, 0, job_id, ready, 1, due_us, priority, flags FROM moved
+    INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, route)
+    SELECT shard, schedule_id, fire_us, 0, job_id, ready, 1, due_us, priority, flags,
+        CASE WHEN ready = 1 THEN coalesce((SELECT route FROM job WHERE job.job_id = moved.job_id), 0) ELSE 0 END
+    FROM moved
 )
 SELECT schedule_id FROM batch WHERE (SELECT count(*) FROM moved) < (SELECT count(*) FROM batch)
 EXCEPT SELECT schedule_id FROM moved;
@@ -162,8 +164,10 @@ WITH share AS MATERIALIZED (
         created_us)
     SELECT shard, schedule_id, fire_us, 0, job_id, 1 - ready, 1, due_us, priority, flags, 0, {now_us} FROM moved
 ), told AS (
-    INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags)
-    SELECT shard, schedule_id, fire_us, 0, job_id, ready, 1, due_us, priority, flags FROM moved
+    INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, route)
+    SELECT shard, schedule_id, fire_us, 0, job_id, ready, 1, due_us, priority, flags,
+        CASE WHEN ready = 1 THEN coalesce((SELECT route FROM job WHERE job.job_id = moved.job_id), 0) ELSE 0 END
+    FROM moved
 )
 SELECT shard, fire_us, due_us, priority, flags, ready, string_agg(schedule_id::text, ','),
     string_agg(job_id::text, ',')
@@ -202,9 +206,24 @@ FROM {rows};
 -- why: one statement for all shards and priorities
 SELECT ready.*, asked.* FROM {rows}, LATERAL (
     SELECT shard, schedule_id, fire_us, part, due_us, priority, attempt, failures, job_id, flags, state, losses,
-        delivered, cancel
+        delivered, cancel, route
     FROM entry WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND state = 1
         AND due_us <= :before_us AND NOT cancel
+    ORDER BY due_us, schedule_id, fire_us, part LIMIT :limit
+) AS ready LEFT JOIN LATERAL (
+    SELECT payload, content_type, labels, deadline_us FROM execution
+    WHERE ready.part < 0 AND execution.shard = ready.shard AND execution.schedule_id = ready.schedule_id
+    AND execution.fire_us = ready.fire_us AND execution.part = ready.part OFFSET 0
+) AS asked ON TRUE;
+
+-- name: route_entries
+-- rows: shard int, priority int, route bigint
+-- why: one statement for all routes
+SELECT ready.*, asked.* FROM {rows}, LATERAL (
+    SELECT shard, schedule_id, fire_us, part, due_us, priority, attempt, failures, job_id, flags, state, losses,
+        delivered, cancel, route
+    FROM entry WHERE entry.shard = batch.shard AND entry.priority = batch.priority AND state = 1
+        AND entry.route = batch.route AND due_us <= :before_us AND NOT cancel
     ORDER BY due_us, schedule_id, fire_us, part LIMIT :limit
 ) AS ready LEFT JOIN LATERAL (
     SELECT payload, content_type, labels, deadline_us FROM execution
@@ -218,7 +237,7 @@ SELECT ready.*, asked.* FROM {rows}, LATERAL (
 SELECT ended.*, asked.* FROM {rows}, LATERAL (
     SELECT * FROM (
         SELECT shard, schedule_id, fire_us, part, due_us, priority, attempt, failures, job_id, flags, state, losses,
-            delivered, cancel
+            delivered, cancel, route
         FROM entry WHERE entry.shard = batch.shard AND cancel OFFSET 0
     ) AS found ORDER BY schedule_id, fire_us, part LIMIT :limit
 ) AS ended LEFT JOIN LATERAL (
@@ -231,7 +250,7 @@ SELECT ended.*, asked.* FROM {rows}, LATERAL (
 -- why: the execution is a look-up for each entry
 SELECT opened.*, asked.* FROM (
     SELECT shard, schedule_id, fire_us, part, due_us, priority, attempt, failures, job_id, flags, state, losses,
-        delivered, cancel
+        delivered, cancel, route
     FROM entry WHERE shard = :shard AND (schedule_id, fire_us, part) > (:schedule_id, :fire_us, :part)
         AND (state = 0 OR (state = 1 AND delivered))
     ORDER BY schedule_id, fire_us, part LIMIT :limit
@@ -298,10 +317,13 @@ WITH made AS (
         deadline_us, namespace, request_key, replay_of, parent
     FROM {rows}
     ON CONFLICT (shard, schedule_id, fire_us, part) DO NOTHING
-    RETURNING shard, schedule_id, fire_us, part, job_id, state, due_us, priority, flags
+    RETURNING shard, schedule_id, fire_us, part, job_id, state, due_us, priority, flags, labels
 )
-INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags)
-SELECT shard, schedule_id, fire_us, part, job_id, CASE WHEN state = 4 THEN 2 ELSE 1 END, 1, due_us, priority, flags
+INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, route)
+SELECT shard, schedule_id, fire_us, part, job_id, CASE WHEN state = 4 THEN 2 ELSE 1 END, 1, due_us, priority, flags,
+    (coalesce((SELECT route FROM job WHERE job.job_id = made.job_id), 0) + CASE WHEN labels IS NULL THEN 0 ELSE
+        ('x' || substr(encode(sha256(convert_to(labels, 'UTF8')), 'hex'), 1, 15))::bit(60)::bigint END
+    ) & 4611686018427387903
 FROM made RETURNING fire_us, part;
 
 -- name: enqueue_named
@@ -320,10 +342,13 @@ WITH claimed AS (
         replay_of, parent
     FROM {rows} CROSS JOIN claimed
     ON CONFLICT (shard, schedule_id, fire_us, part) DO NOTHING
-    RETURNING shard, schedule_id, fire_us, part, job_id, state, due_us, priority, flags
+    RETURNING shard, schedule_id, fire_us, part, job_id, state, due_us, priority, flags, labels
 ), told AS (
-    INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags)
-    SELECT shard, schedule_id, fire_us, part, job_id, CASE WHEN state = 4 THEN 2 ELSE 1 END, 1, due_us, priority, flags
+    INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, route)
+    SELECT shard, schedule_id, fire_us, part, job_id, CASE WHEN state = 4 THEN 2 ELSE 1 END, 1, due_us, priority, flags,
+    (coalesce((SELECT route FROM job WHERE job.job_id = made.job_id), 0) + CASE WHEN labels IS NULL THEN 0 ELSE
+        ('x' || substr(encode(sha256(convert_to(labels, 'UTF8')), 'hex'), 1, 15))::bit(60)::bigint END
+    ) & 4611686018427387903
     FROM made RETURNING part
 )
 SELECT shard, schedule_id, claimed.fire_us, part, EXISTS (SELECT FROM told) FROM {rows} CROSS JOIN claimed

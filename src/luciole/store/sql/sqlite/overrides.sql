@@ -21,7 +21,7 @@ FROM {rows};
 -- each: shard int
 -- why: without statistics its planner would rather read all open entries, in order, than sort the few of the index
 SELECT entry.shard, entry.schedule_id, entry.fire_us, entry.part, entry.due_us, entry.priority, entry.attempt,
-    entry.failures, entry.job_id, entry.flags, entry.state, entry.losses, entry.delivered, entry.cancel,
+    entry.failures, entry.job_id, entry.flags, entry.state, entry.losses, entry.delivered, entry.cancel, entry.route,
     execution.payload, execution.content_type, execution.labels, execution.deadline_us
 FROM entry INDEXED BY entry_cancel LEFT JOIN execution ON entry.part < 0 AND execution.shard = entry.shard
     AND execution.schedule_id = entry.schedule_id AND execution.fire_us = entry.fire_us AND execution.part = entry.part
