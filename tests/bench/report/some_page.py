@@ -15,6 +15,7 @@ def full(path: str = "batch", rate: float = 50_000) -> Result:
         "burst",
         {
             "drain_rate": [rate, rate * 1.1, rate * 0.9],
+            "sql_ceiling_rate": [2 * rate] * 3,
             "drain_us": [200_000, 190_000, 210_000],
             "commits_per_job": [50 / rate] * 3,
         },

@@ -86,6 +86,7 @@ def test_all_that_a_result_holds_is_on_its_page() -> None:
         "bytes/s over time",
         "stages of drain",
         "stages of settle",
+        "shares of ceilings",
         "ceilings of drain",
         "ceilings of settle",
         "waits of drain",
@@ -166,5 +167,5 @@ def test_the_look_at_charts_sees_a_blank_one(tmp_path: Path) -> None:
         re.sub(r"<style>.*</style>", "<style>svg * { display: none }</style>", page([full()]), flags=re.DOTALL)
     )
     look = look_at(file, tmp_path)
-    assert len(look.charts) == 16
+    assert len(look.charts) == 17
     assert {chart.drawn for chart in look.charts} == {0.0}
