@@ -156,3 +156,62 @@ async def test_closing_waits_for_what_is_queued(store: GatedStore) -> None:
         await enqueuer.enqueue(request(2))
     answer: Enqueued = await task
     assert isinstance(answer.key, ExecutionKey)
+
+
+async def _alone_before(store: GatedStore) -> Enqueuer:
+    enqueuer = Enqueuer(store)
+    store.gate.set()
+    await enqueuer.enqueue(request(1))
+    store.gate.clear()
+    store.sizes.clear()
+    return enqueuer
+
+
+async def test_who_comes_after_a_lone_caller_asks_the_store_by_itself(store: GatedStore) -> None:
+    enqueuer = await _alone_before(store)
+    tasks = [asyncio.create_task(enqueuer.enqueue(request(n))) for n in range(2, 6)]
+    await asyncio.sleep(0)
+    assert store.sizes == [1]  # In the caller's own step.
+    await settle()
+    assert not any(task.done() for task in tasks)  # I9
+    store.gate.set()
+    assert len({(await task).key for task in tasks}) == 4
+    assert store.sizes == [1, 3]  # The others have shared the next.
+
+
+async def test_in_a_crowd_nobody_asks_by_itself(store: GatedStore) -> None:
+    enqueuer = await _alone_before(store)
+    store.gate.set()
+    for turn in range(3):
+        await asyncio.gather(*(enqueuer.enqueue(request(10 * turn + n)) for n in range(2, 10)))
+    assert store.sizes == [1, 7, 8, 8]
+
+
+async def test_a_lone_caller_that_fails_or_gives_up_breaks_nobody_else(store: GatedStore) -> None:
+    enqueuer = await _alone_before(store)
+    store.poison = 2
+    failed = asyncio.create_task(enqueuer.enqueue(request(2)))
+    await settle()
+    store.gate.set()
+    with pytest.raises(InvalidValue):
+        await failed
+    store.gate.clear()
+    gone = asyncio.create_task(enqueuer.enqueue(request(3)))
+    await settle()
+    late = asyncio.create_task(enqueuer.enqueue(request(4)))
+    await settle()
+    gone.cancel()
+    store.gate.set()
+    assert (await late).created
+
+
+async def test_closing_waits_for_a_lone_caller_and_for_those_behind_it(store: GatedStore) -> None:
+    enqueuer = await _alone_before(store)
+    tasks = [asyncio.create_task(enqueuer.enqueue(request(n))) for n in (2, 3)]
+    await settle()
+    closing = asyncio.create_task(enqueuer.close())
+    await settle()
+    assert not closing.done()
+    store.gate.set()
+    await closing
+    assert [(await task).created for task in tasks] == [True, True]

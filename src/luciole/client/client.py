@@ -63,7 +63,9 @@ class Client:
 
     async def enqueue(self, spec: JobSpec, payload: bytes, choices: RequestChoices = PLAIN) -> Enqueued:
         """Make one call durable, in one statement with all that are being enqueued right now."""
-        (request,) = await self._requests(spec, [payload], choices)
+        request = self._request_at_hand(spec, payload, choices)
+        if request is None:
+            (request,) = await self._requests(spec, [payload], choices)
         return await self._enqueuer.enqueue(request)
 
     async def enqueue_many(
@@ -127,6 +129,16 @@ class Client:
         await self.ids.close()
         if self._close_store is not None:
             await self._close_store()
+
+    def _request_at_hand(self, spec: JobSpec, payload: bytes, choices: RequestChoices) -> EnqueueRequest | None:
+        """Return one request when nothing has to be asked for it, as nearly always; else None."""
+        job_id = self._jobs.get(spec)
+        if job_id is None or choices.deadline_after_us is not None:
+            return None
+        request_id = self.ids.one()
+        if request_id is None:
+            return None
+        return make_request(spec, job_id, payload, request_id=request_id, shards=self.store.shards, choices=choices)
 
     async def _requests(
         self, spec: JobSpec, payloads: Sequence[bytes], choices: RequestChoices

@@ -27,6 +27,9 @@ class Enqueuer:
     A lone caller's request leaves at once; those that come while it is under way share the next statement. The
     queue is bounded: a caller waits for room. Nobody is answered before the commit, and a failed one fails all
     that were in it (I9), after those that may be repeated have been.
+
+    Whoever comes after one that was alone is taken to be alone, too, and asks the store by itself: each step of the
+    loop in between would be waited for. In a crowd it would part the group of those who come in the same step.
     """
 
     def __init__(self, store: ExecutionStore) -> None:
@@ -35,6 +38,8 @@ class Enqueuer:
         self._room = asyncio.Event()
         self._room.set()
         self._pump: asyncio.Task[None] | None = None
+        self._was_alone = False  #: the last statement had one request, and nobody had come meanwhile
+        self._leading: asyncio.Future[None] | None = None  #: until a lone caller's statement has ended
         self._closed = False
 
     async def enqueue(self, request: EnqueueRequest) -> Enqueued:
@@ -49,10 +54,12 @@ class Enqueuer:
             await self._room.wait()
         if self._closed:
             raise StoreUnavailable("the client is closed; open it before enqueueing")
+        if self._was_alone and self._pump is None and self._leading is None:
+            return await self._lead(request)
         loop = asyncio.get_running_loop()
         waiter = _Waiter(request, loop.create_future())
         self._queue.append(waiter)
-        if self._pump is None:
+        if self._pump is None and self._leading is None:
             self._pump = loop.create_task(self._run())
         return await waiter.future
 
@@ -60,14 +67,31 @@ class Enqueuer:
         """Take no more, and wait until what is queued is durable or refused."""
         self._closed = True
         self._room.set()
-        while self._pump is not None:
-            await asyncio.wait([self._pump])
+        while under_way := self._leading or self._pump:
+            await asyncio.wait([under_way])
+
+    async def _lead(self, request: EnqueueRequest) -> Enqueued:
+        """Ask the store from the caller's own task; whoever comes meanwhile shares the next statement."""
+        loop = asyncio.get_running_loop()
+        ended = self._leading = loop.create_future()
+        try:
+            # I9: as in a group.
+            (answer,) = await enqueue_repeatably(self._store, (request,))
+            return answer
+        finally:
+            self._leading = None
+            ended.set_result(None)
+            self._was_alone = not self._queue
+            if self._queue:
+                self._pump = loop.create_task(self._run())
 
     async def _run(self) -> None:
         try:
             while self._queue:
-                await self._flush(self._next_group())
+                group = self._next_group()
+                await self._flush(group)
                 self._room.set()
+                self._was_alone = len(group) == 1 and not self._queue
         finally:
             self._pump = None
 

@@ -3,7 +3,6 @@
 import asyncio
 
 from luciole import limits
-from luciole.model.ids import IdSegment
 from luciole.store.spi import CatalogStore
 
 
@@ -16,13 +15,21 @@ class IdSource:
 
     def __init__(self, store: CatalogStore) -> None:
         self._store = store
-        self._segments: list[IdSegment] = []
+        self._segments: list[range] = []
         self._refill: asyncio.Task[None] | None = None
 
     async def fill(self) -> None:
         """Make sure that ids are at hand."""
         if not self._segments:
             await self._refilled()
+
+    def one(self) -> int | None:
+        """Return an id that is at hand; None: `take` may wait for one."""
+        if not self._segments:
+            return None
+        taken = self._cut(1)[0]
+        self._look_ahead()
+        return taken
 
     async def take(self, count: int = 1) -> list[int]:
         """Return so many ids, in rising order.
@@ -36,21 +43,24 @@ class IdSource:
                 taken += self._cut(count - len(taken))
             else:
                 await self._refilled(count - len(taken))
-        if self._refill is None and self._left() < limits.ID_SEGMENT // 2:
-            self._start()
+        self._look_ahead()
         return taken
 
     def _cut(self, count: int) -> range:
         segment = self._segments[0]
-        part = range(segment.first, segment.first + min(count, segment.count))
-        if len(part) == segment.count:
+        part = segment[:count]
+        if len(part) == len(segment):
             del self._segments[0]
         else:
-            self._segments[0] = IdSegment(first=part.stop, count=segment.count - len(part))
+            self._segments[0] = segment[count:]
         return part
 
+    def _look_ahead(self) -> None:
+        if self._refill is None and self._left() < limits.ID_SEGMENT // 2:
+            self._start()
+
     def _left(self) -> int:
-        return sum([segment.count for segment in self._segments])
+        return sum(map(len, self._segments))
 
     async def _refilled(self, wanted: int = 1) -> None:
         """Wait for the refill under way, or for one that brings as many as are wanted; waiters get its error."""
@@ -65,7 +75,8 @@ class IdSource:
         return task
 
     async def _take_segment(self, count: int) -> None:
-        self._segments.append(await self._store.take_ids(count))
+        segment = await self._store.take_ids(count)
+        self._segments.append(range(segment.first, segment.first + segment.count))
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._refill = None

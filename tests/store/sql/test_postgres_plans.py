@@ -22,7 +22,8 @@ BIG = {"cursor", "execution", "entry", "attempt", "failure", "ledger"}
 HOT = """
     cancel_entries cancel_executions cancelled_entries check_fences continue_entries continue_executions
     delete_attempts delete_entries delete_executions delete_failures deliver_entries due_cursors due_groups
-    end_executions enqueue entries_of_schedules execution_states existing_fires extend_ledger find_request_keys
+    end_executions enqueue enqueue_new entries_of_schedules execution_states existing_fires extend_ledger
+    find_request_keys
     insert_attempts insert_fire_entries insert_fires insert_ledger last_fires ledger_heads lock_cursors lock_entries
     move_cursors open_entries open_of_schedules prune_walk put_failures ready_entries ready_heads
     ready_routes route_entries

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from luciole import limits
 from luciole.errors import InvalidValue, NotFound
-from luciole.model.execution import Enqueued, EnqueueRequest, ExecutionState
+from luciole.model.execution import Enqueued, EnqueueRequest, ExecutionState, Origin
 from luciole.model.ids import NO_SCHEDULE, ExecutionKey, Shard
 from luciole.model.instant import Instant
 from luciole.model.outbox import EntryState
@@ -86,9 +86,19 @@ class SqlExecutions(Role):
                 raise InvalidValue("schedule_id: an execution of a schedule comes by `trigger_schedule`")
 
 
-def enqueue(requests: Sequence[EnqueueRequest]) -> Script[tuple[Enqueued, ...]]:
-    """Make executions and their entries durable; see `ExecutionStore.enqueue`."""
+def enqueue(requests: Sequence[EnqueueRequest], *, inside: bool = False) -> Script[tuple[Enqueued, ...]]:
+    """Make executions and their entries durable; see `ExecutionStore.enqueue`.
+
+    Args:
+        requests: what to create.
+        inside: it is part of a transaction of somebody else's, which must survive whatever is found.
+    """
     if len(requests) == 1:
+        if not inside and _is_plain(requests[0]):
+            request = requests[0]
+            rows = yield Query("enqueue_new", rows=(_plain_row(request),), alone=True, new=True)
+            if rows:
+                return (Enqueued(key=_key(request, rows[0][0]), created=True),)
         answer = yield from _enqueue_lone(requests[0])
         if answer is not None:
             return (answer,)
@@ -102,7 +112,7 @@ def enqueue(requests: Sequence[EnqueueRequest]) -> Script[tuple[Enqueued, ...]]:
 
 def _enqueue_and_tell(requests: Sequence[EnqueueRequest]) -> Script[tuple[Enqueued, ...]]:
     """Enqueue in a transaction of somebody else's, whose commit nobody here sees: the hint goes out with it."""
-    answers = yield from enqueue(requests)
+    answers = yield from enqueue(requests, inside=True)
     shards = {answer.key.shard for answer in answers if answer.created}
     if shards:
         yield Query("tell_at_commit", {"shards": hint_text(shards)})
@@ -221,6 +231,35 @@ def _row(
         None if request.replay_of is None else request.replay_of.text(),
         None if request.parent is None else request.parent.text(),
         labels_mark(request.labels),
+    )
+
+
+def _is_plain(request: EnqueueRequest) -> bool:
+    """Tell whether a request has nothing but a payload, and no time of its own, by which it could exist already."""
+    return (
+        request.key is None
+        and request.fire_us is None
+        and request.deadline_us is None
+        and not request.labels
+        and request.payload is not None
+        and request.schedule_id == NO_SCHEDULE
+        and request.origin is Origin.ENQUEUE
+        and request.replay_of is None
+        and request.parent is None
+    )
+
+
+def _plain_row(request: EnqueueRequest) -> tuple[Any, ...]:
+    return (
+        request.shard,
+        -request.request_id,
+        request.job_id,
+        request.delay_us,
+        request.priority,
+        request.flags,
+        request.payload,
+        request.content_type,
+        request.namespace,
     )
 
 

@@ -25,6 +25,9 @@ class Query(NamedTuple):
     #: The first query of a script that writes, and whole by itself: it may commit before whatever follows it. In a
     #: script that only reads: the first, with which later ones need no common snapshot.
     alone: bool = False
+    #: Alone, and its rows are taken to be new: where they are not, nothing is written and the answer is empty. Never
+    #: run inside a transaction, which would not survive that.
+    new: bool = False
     #: By the host's monotonic clock: nothing of this transaction is sent from then on, its commit included.
     until_us: int | None = None
 

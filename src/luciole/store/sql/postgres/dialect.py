@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -11,6 +11,7 @@ from luciole import limits
 from luciole.model.ids import Shard
 from luciole.runtime.clock import Clock
 from luciole.runtime.steps import Steps
+from luciole.runtime.unbroken import Unbroken
 from luciole.store.capabilities import Capabilities
 from luciole.store.reads import Worry
 from luciole.store.sql.dialect import Lane
@@ -109,7 +110,7 @@ class PostgresDialect:
             for lane, (most, _) in LANES.items()
         }
         self._listener = Listener(partial(connect, self._place, HINTING), clock=clock, chance=chance, channel=schema)
-        self._under_way: set[asyncio.Task[Any]] = set()
+        self._unbroken = Unbroken()  # Half a command would poison its connection.
 
     @property
     def capabilities(self) -> Capabilities:
@@ -150,8 +151,7 @@ class PostgresDialect:
 
     async def close(self) -> None:
         """Let what is under way finish, then close every connection; safe to repeat."""
-        if self._under_way:
-            await asyncio.wait(self._under_way)
+        await self._unbroken.wait()
         await self._listener.close()
         for pool in self._pools.values():
             await pool.close()
@@ -160,13 +160,15 @@ class PostgresDialect:
         self, lane: Lane, script: Callable[ParamsT, Script[ResultT]], *args: ParamsT.args, **kwargs: ParamsT.kwargs
     ) -> ResultT:
         """Run a script as one transaction; return its result once it is durable (I9)."""
-        return await self._unbroken(self._write(lane, partial(script, *args, **kwargs)))
+        work = self._write(lane, partial(script, *args, **kwargs))
+        return await self._unbroken.run(work, at_once=self._pools[lane].has_idle)
 
     async def read(
         self, lane: Lane, script: Callable[ParamsT, Script[ResultT]], *args: ParamsT.args, **kwargs: ParamsT.kwargs
     ) -> ResultT:
         """Run a script that only reads, on one snapshot."""
-        return await self._unbroken(self._read(lane, partial(script, *args, **kwargs)))
+        work = self._read(lane, partial(script, *args, **kwargs))
+        return await self._unbroken.run(work, at_once=self._pools[lane].has_idle)
 
     def hint(self, shards: frozenset[Shard]) -> None:
         """Wake whoever waits for these shards, here at once and elsewhere soon."""
@@ -197,31 +199,13 @@ class PostgresDialect:
 
     async def worries(self) -> tuple[Worry, ...]:
         """Look for what holds up the server or weakens its promises."""
-        return await self._unbroken(self._worries())
+        return await self._unbroken.run(self._worries())
 
     async def _worries(self) -> tuple[Worry, ...]:
         try:
             return await self._lend(Lane.READ, lambda link: look(link.raw))
         except Exception as problem:
             raise meaning(problem, str(self._place), committing=False) from problem
-
-    async def _unbroken(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
-        """Finish what was begun even when the caller is cancelled: half a command would poison its connection."""
-        loop = asyncio.get_running_loop()
-        task = loop.create_task(work)
-        finished = loop.create_future()
-        self._under_way.add(task)
-
-        def tell(_: object) -> None:
-            self._under_way.discard(task)
-            if not finished.done():
-                finished.set_result(None)
-            elif not task.cancelled():
-                task.exception()  # Its caller is gone; nobody else asks.
-
-        task.add_done_callback(tell)
-        await finished
-        return task.result()
 
     async def _write(self, lane: Lane, begin: Callable[[], Script[ResultT]]) -> ResultT:
         tries = 0

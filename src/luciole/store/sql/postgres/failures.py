@@ -44,6 +44,11 @@ def is_conflict(error: BaseException) -> bool:
     return sqlstate_of(error) in CONFLICTS
 
 
+def is_there_already(error: BaseException) -> bool:
+    """Whether a row of the same key exists: nothing was written."""
+    return sqlstate_of(error) == "23505"
+
+
 def is_held(error: BaseException) -> bool:
     """Whether somebody kept a lock for longer than anybody may wait for it."""
     return sqlstate_of(error) == "55P03"

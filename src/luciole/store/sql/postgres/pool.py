@@ -29,6 +29,11 @@ class Pool:
         self.waiting = 0  #: who stands in line: a gauge
         self.waits = 0  #: how often somebody found none free: a counter
 
+    @property
+    def has_idle(self) -> bool:
+        """Whether a connection could be lent at this moment, with nothing to wait for."""
+        return bool(self._idle) and not self._closed and not self._idle[-1].closed and not self._free.locked()
+
     async def borrow(self) -> Link:
         """Lend a connection; whoever has it gives it back."""
         begun_us = 0 if self._steps is None else self._steps.begin()

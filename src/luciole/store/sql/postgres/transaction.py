@@ -1,13 +1,13 @@
 """One transaction: a script run from beginning to end on one connection."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from luciole.store.bounds import check_deadline
-from luciole.store.sql.postgres.failures import is_broken
+from luciole.store.sql.postgres.failures import is_broken, is_there_already
 from luciole.store.sql.postgres.link import Link
-from luciole.store.sql.script import Query, Script
+from luciole.store.sql.script import Query, Row, Script
 
 ResultT = TypeVar("ResultT")
 
@@ -33,14 +33,13 @@ class Transaction(Generic[ResultT]):
             nothing_asked: ResultT = end.value
             return nothing_asked
         self._until_us = query.until_us
-        while link.has_nothing_to_do(query) or (query.alone and self.before_commit is None):
-            self.committing = query.alone
+        while link.has_nothing_to_do(query) or (query.alone and (query.new or self.before_commit is None)):
+            rows = await self._ask_alone(link, query)
             try:
-                query = script.send(await link.ask(query, self._may_send))
+                query = script.send(rows)
             except StopIteration as end:
                 done_at_once: ResultT = end.value
                 return done_at_once
-            self.committing = False
         self._may_send()
         await link.execute(self.begin)
         try:
@@ -54,6 +53,20 @@ class Transaction(Generic[ResultT]):
         self.committing = True
         await link.execute("COMMIT")
         return result
+
+    async def _ask_alone(self, link: Link, query: Query) -> Sequence[Row]:
+        """Ask what commits by itself."""
+        if query.new and self.before_commit is not None:
+            return ()  # What commits by itself can't be interleaved by hand: the longer way can.
+        self.committing = query.alone
+        try:
+            rows = await link.ask(query, self._may_send)
+        except Exception as problem:
+            if not (query.new and is_there_already(problem)):
+                raise
+            rows = ()
+        self.committing = False
+        return rows
 
     def _may_send(self) -> None:
         """Raise once it is too late to send anything: this process may have been stopped at any await before it."""

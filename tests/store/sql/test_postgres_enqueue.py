@@ -1,0 +1,54 @@
+"""The short way of a plain enqueue on PostgreSQL writes what the long one does."""
+
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+from luciole.testing.contract.steps import job_id_of, request_id
+from luciole.testing.factories import a_request
+from tests.store.postgres_harness import PostgresHarness
+
+NOW_US = 1_800_000_000_000_000
+
+
+@pytest_asyncio.fixture
+async def harness(postgres_dsn: str) -> AsyncIterator[PostgresHarness]:
+    made = await PostgresHarness.make(postgres_dsn)
+    yield made
+    await made.close()
+
+
+async def _rows(harness: PostgresHarness, table: str) -> list[list[object]]:
+    found = await harness.admin.fetch(f"SELECT * FROM {table} ORDER BY part DESC")
+    return [[value for name, value in row.items() if name not in {"part", "shard"}] for row in found]
+
+
+async def test_both_ways_write_the_same_rows(harness: PostgresHarness) -> None:
+    """Goal: which statement a request goes by can't be seen afterwards.
+
+    Method: one alone, then two in one batch, which goes the long way; the clock stands still.
+    """
+    _, store = harness.clients
+    job_id = await job_id_of(store)
+    await harness.stop_clock(NOW_US)
+    one, two, three = [a_request(await request_id(store), job_id, payload=b"{}", delay_us=5_000_000) for _ in range(3)]
+    (short,) = await store.enqueue([one])
+    long = await store.enqueue([two, three])
+    assert [answer.key.fire_us for answer in (short, *long)] == [NOW_US + 5_000_000] * 3
+    for table in ("execution", "entry"):
+        first, *others = await _rows(harness, table)
+        assert others == [first, first]
+
+
+async def test_a_request_that_is_there_already_writes_nothing(harness: PostgresHarness) -> None:
+    """Goal: what the short way takes to be new and is not, is found by the long one (I1).
+
+    Method: the same request again in the same microsecond.
+    """
+    _, store = harness.clients
+    request = a_request(await request_id(store), await job_id_of(store), payload=b"{}")
+    await harness.stop_clock(NOW_US)
+    (first,) = await store.enqueue([request])
+    (again,) = await store.enqueue([request])
+    assert (first.created, again.created, again.key) == (True, False, first.key)
+    assert len(await _rows(harness, "entry")) == 1
