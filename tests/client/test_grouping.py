@@ -181,9 +181,12 @@ async def test_who_comes_after_a_lone_caller_asks_the_store_by_itself(store: Gat
 
 async def test_in_a_crowd_nobody_asks_by_itself(store: GatedStore) -> None:
     enqueuer = await _alone_before(store)
-    store.gate.set()
     for turn in range(3):
-        await asyncio.gather(*(enqueuer.enqueue(request(10 * turn + n)) for n in range(2, 10)))
+        tasks = [asyncio.create_task(enqueuer.enqueue(request(10 * turn + n))) for n in range(2, 10)]
+        await settle()
+        store.gate.set()
+        await asyncio.gather(*tasks)
+        store.gate.clear()
     assert store.sizes == [1, 7, 8, 8]
 
 
