@@ -200,10 +200,10 @@ def limits(name: str, rows: Sequence[tuple[str, float, str, bool]], *, reached: 
     return chart(name, f"ceilings in {unit}, reached {short(reached)}", height, *drawn)
 
 
-def sized(name: str, rows: Sequence[tuple[str, float, str]], *, unit: str) -> Markup:
-    """Return plain bars, each with what is written beside it."""
+def sized(name: str, rows: Sequence[tuple[str, float, str]], *, unit: str, whole: float = 0.0) -> Markup:
+    """Return plain bars, each with what is written beside it; the width stands for `whole`, or for the longest."""
     row_height, left = 24, 230
-    across = Linear(0, max((size for _, size, _ in rows), default=1) or 1, left, WIDTH - 70)
+    across = Linear(0, max((whole, *(size for _, size, _ in rows))) or 1, left, WIDTH - 70)
     drawn: list[Markup] = []
     for number, (label, size, shown) in enumerate(rows):
         y = number * row_height + 4

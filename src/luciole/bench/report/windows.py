@@ -251,6 +251,7 @@ def _shares(result: Result) -> Markup | None:
             "shares of ceilings",
             [(one.name.replace("_", " "), one.share, f"{one.share:.0%}") for one in shares],
             unit="of the ceiling",
+            whole=1.0,
         ),
         tag(
             "details",
