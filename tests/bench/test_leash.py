@@ -57,12 +57,13 @@ class Bench:
         raise AssertionError("no scheduler was started")
 
     def wait_for_files(self) -> list[psutil.Process]:
-        """Wait until something of it lies on the disk; return every process of the bench."""
+        """Wait until it has begun: files in a folder of its own, or a child; return every process of the bench."""
         clock = SystemClock()
         end_us = clock.monotonic_us() + PATIENCE_S * SECOND_US
         while clock.monotonic_us() < end_us:
-            if self.left():
-                return psutil.Process(self.child.pid).children(recursive=True)
+            found = psutil.Process(self.child.pid).children(recursive=True)
+            if any(self.temporary.glob("luciole-*/*")) or (self.left() and found):
+                return found
             assert self.child.poll() is None, "it ended by itself"
         raise AssertionError("nothing was begun")
 

@@ -87,7 +87,11 @@ class Backend(ABC):
     folder: Path  #: where the data lies, as far as it is known
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:  # Interrupted while it starts.
+            self.stop()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -141,8 +145,10 @@ class SqliteBackend(Backend):
 
     def start(self) -> None:
         """Make the folder."""
+        # Known before it is there: whoever is interrupted between the two must find it.
+        self.folder = (self._root or durable_folder()) / f"luciole-bench-{new_process_id()}"
         try:
-            self.folder = Path(tempfile.mkdtemp(prefix="luciole-bench-", dir=self._root or durable_folder()))
+            self.folder.mkdir(mode=0o700)
         except OSError as error:
             raise BackendUnavailable(f"sqlite: {self._root or self.folder}: {error.strerror}") from None
 

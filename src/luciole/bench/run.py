@@ -69,6 +69,7 @@ def perform(
             stack.enter_context(ended_by_sigterm())
             stack.enter_context(only_bench(lock))
             if run.backend:
+                stack.callback(run.backend.stop)  # Before it starts, for there may be a signal at any moment.
                 stack.enter_context(run.backend)
             result.environment = environment(run.backend.folder if run.backend else durable_folder())
             asyncio.run(_measure(run, result, measure))
