@@ -338,8 +338,10 @@ WITH made AS (
     FROM (SELECT batch.*, {now_us} AS at_us FROM {rows} OFFSET 0) AS asked
     RETURNING shard, fire_us, part, job_id, priority, flags
 )
-INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags)
-SELECT shard, 0, fire_us, part, job_id, 1, 1, fire_us, priority, flags FROM made RETURNING fire_us;
+INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, route)
+SELECT shard, 0, fire_us, part, job_id, 1, 1, fire_us, priority, flags,
+    coalesce((SELECT route FROM job WHERE job.job_id = made.job_id), 0) & 4611686018427387903
+FROM made RETURNING fire_us;
 
 -- name: enqueue_named
 -- rows: shard int, schedule_id bigint, part bigint, fire_us bigint, delay_us bigint, job_id bigint, state int, entry_state int, priority int, flags int, origin int, payload blob, content_type text, labels text, deadline_us bigint, namespace text, request_key text, replay_of text, parent text
