@@ -26,7 +26,7 @@ def frames_in_log(path: Path) -> int:
 
 
 async def test_a_crowd_writes_far_fewer_pages_than_it_has_callers(tmp_path: Path) -> None:
-    """Each shard that a commit touches costs a page of the entries, one of their index and one of the executions."""
+    """Each shard that a commit touches costs a page of the entries, one of each of their indexes, one of executions."""
     path = tmp_path / "pages.db"
     store = SqlStore(SqliteDialect(path, clock=SystemClock(), chance=seeded_chance(7)))
     await store.migrate(shards=_SHARDS)
@@ -50,4 +50,4 @@ async def test_a_crowd_writes_far_fewer_pages_than_it_has_callers(tmp_path: Path
     await store.close()
     assert all(answer.created for answer in answers)
     assert filled > crowd > 0
-    assert crowd <= _CALLERS // 2
+    assert crowd <= _CALLERS * 3 // 4

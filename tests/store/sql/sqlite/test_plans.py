@@ -127,7 +127,10 @@ class Meter:
 
 
 def fill(connection: sqlite3.Connection, *, history: int) -> list[Cursor]:
-    """Write a history, schedules and delayed work that are far from due, and 300 cursors that are due."""
+    """Write a history, schedules and delayed work that are far from due, and 300 cursors that are due.
+
+    Some delayed work there is in each shard and priority that ever has any: how many of those there are is no history.
+    """
     far_us = START_US + 300 * DAY_US
     policy_id = pack_policy(Policy(), a_job())
     connection.execute("BEGIN IMMEDIATE")
@@ -145,7 +148,7 @@ def fill(connection: sqlite3.Connection, *, history: int) -> list[Cursor]:
         connection.executemany(
             "INSERT INTO " + table + " (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, "
             f"flags{columns}) VALUES (?, 0, ?, ?, 1, 1, 1, ?, ?, 0{', 1, 0' if columns else ''})",
-            ((n % 32, far_us + n, -n - 1, far_us + n, n % 10) for n in range(history // 50)),
+            ((n % 32, far_us + n, -n - 1, far_us + n, n % 10) for n in range(max(history // 50, 320))),
         )
     due = [Cursor(n % 32, 2_000_000 + n, 0, START_US, START_US, 1, 1, policy_id) for n in range(300)]
     connection.executemany(
