@@ -76,6 +76,23 @@ def test_a_drain_ends_with_every_execution_settled_once(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.postgres
+def test_the_stages_of_a_drain_explain_its_time_and_stand_on_the_page(tmp_path: Path) -> None:
+    # Work is due all the while: what is neither computed, waited for nor with the executor is unexplained.
+    options = ("--backend", "postgres", "--jobs", "3000", "--out", str(tmp_path))
+    code, lines = call("run", "drain", "--size", "smoke", *options)
+    assert code == 0, lines[-1]
+    (repeat,) = read_result(tmp_path).repeats
+    (window,) = repeat.attribution
+    page, summary = ((tmp_path / name).read_text(encoding="utf-8") for name in ("report.html", "report.md"))
+    assert sum(repeat.stages_us.values()) == window.wall_us == repeat.figures["drain_us"]
+    assert {"compute", "encode", "decode", "settle", "ready_entries"} <= repeat.stages_us.keys()
+    assert "stages of drain" in page
+    assert window.sentence in summary
+    assert window.explained >= 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
 def test_a_drain_beside_a_forgotten_transaction_meets_its_dead_rows_and_names_it(tmp_path: Path) -> None:
     options = ("--backend", "postgres", "--jobs", "200", "--churn", "400", "--forgotten-transaction")
     code, lines = call("run", "drain", "--size", "smoke", *options, "--out", str(tmp_path))

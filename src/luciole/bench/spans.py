@@ -35,7 +35,7 @@ class Spans:
             verbs: each with what is kept of its result; results themselves would fill the memory.
         """
         watched = {verb: self._watch(verb, getattr(store, verb), keep) for verb, keep in verbs.items()}
-        return cast("Store", _Watched(store, watched))
+        return pass_through(store, watched)
 
     def _watch(
         self, verb: str, call: Callable[..., Awaitable[Any]], keep: Callable[[Any], Any]
@@ -49,8 +49,13 @@ class Spans:
         return watched
 
 
+def pass_through(store: Store, watched: Mapping[str, Callable[..., Awaitable[Any]]]) -> Store:
+    """Return the store with some verbs of it replaced; all else passes through."""
+    return cast("Store", _Watched(store, watched))
+
+
 class _Watched:
-    def __init__(self, store: Store, watched: dict[str, Callable[..., Awaitable[Any]]]) -> None:
+    def __init__(self, store: Store, watched: Mapping[str, Callable[..., Awaitable[Any]]]) -> None:
         self._store = store
         self.__dict__.update(watched)
 

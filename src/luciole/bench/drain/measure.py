@@ -2,15 +2,20 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from luciole import limits
+from luciole.bench.attribution.parts import Used
+from luciole.bench.attribution.threads import looks_path, read_looks
 from luciole.bench.backends import Place
 from luciole.bench.check import check, judge
 from luciole.bench.cluster import Cluster, ClusterProcess
 from luciole.bench.cpu import tree_cpu_us
+from luciole.bench.drain.explain import DATABASE, EXECUTOR, NODE, explain_drain
 from luciole.bench.drain.forgotten import ForgottenTransaction, forgotten_transaction
+from luciole.bench.drain.observe import Meter, cores
 from luciole.bench.fresh import FreshRepeats
 from luciole.bench.processes import Process
 from luciole.bench.result import Phase, Repeat, Result
@@ -18,8 +23,10 @@ from luciole.bench.steady.sampler import Store
 from luciole.bench.stores import open_fresh
 from luciole.bench.verdict import InvalidRun
 from luciole.bench.work import Work, prepare_counting, quiesce, read_log, read_work
+from luciole.model.instant import Instant
 
 _SUBJECT = "luciole.bench.subject:app"
+_NODE = "luciole.bench.attribution.node"
 
 #: Between the last enqueue and the instant: what has just been written is at rest by then.
 _LEAD_US = 1 * limits.SECOND_US
@@ -37,6 +44,16 @@ class DrainSpec(msgspec.Struct, frozen=True, kw_only=True):
     payload_bytes: int = 0
     shards: int = 32
     churn: int | None = None  #: executions beside a forgotten transaction, before those that count; None: there is none
+
+
+class Seen(NamedTuple):
+    """What was seen of a drain from outside."""
+
+    at_us: Instant  #: when all became due
+    after_us: int  #: how long after the repeat began that was
+    took_us: int
+    used: dict[str, Used]
+    others: float  #: cores that processes which are no part of it used
 
 
 class DrainMeasure(FreshRepeats[DrainSpec]):
@@ -65,11 +82,12 @@ class DrainMeasure(FreshRepeats[DrainSpec]):
             await Process.start("luciole.bench.drain.driver", {"LUCIOLE_DSN": place.dsn}) as driver,
             Cluster(place.dsn, folder, self._clock) as cluster,
         ):
-            node, address = await cluster.start_node()
+            node, address = await cluster.start_node(module=_NODE, arguments=())
             executor = await cluster.start_executor(_SUBJECT, [address], slots=self._spec.slots)
             repeat = await self._measured(index, place, driver, (node, executor))
             repeat.actual["slots"] = await self._slots(place)
             cluster.check()
+        self._explain(repeat, folder, node)
         spec = self._spec
         jobs = spec.jobs + spec.warm_up_jobs + (spec.churn or 0)
         repeat.checks += await check(place, "enqueue", {"jobs": jobs, "shards": spec.shards})
@@ -134,10 +152,14 @@ class DrainMeasure(FreshRepeats[DrainSpec]):
             fewer = {"fewer": (spec.churn or 0) - 1}
             repeat.checks.append(judge("dead_rows_kept", "store", "> :fewer", dead_rows, fewer))
         before, cpu_us = await read_work(place), self._cpu_us(place, processes)
+        meter = self._meter(place, processes)
         await self._clock.sleep(max(0, at_us - self._clock.now_us()))
+        begun = meter.read()
         ended = await driver.ask("wait")
+        over = meter.read()
         after, used_us = await read_work(place), self._cpu_us(place, processes)
         took_us = ended["now_us"] - at_us
+        self._seen = Seen(at_us, at_us - begun_us, took_us, over.since(begun), over.others(begun, max(1, took_us)))
         repeat.checks.append(judge("drained_after_the_instant", "report", "> 0", took_us, {}))
         repeat.figures |= {
             "drain_rate": spec.jobs * limits.SECOND_US / took_us,
@@ -149,6 +171,30 @@ class DrainMeasure(FreshRepeats[DrainSpec]):
         repeat.phases.append(
             Phase(name="drain", begun_s=(at_us - begun_us) / limits.SECOND_US, duration_s=took_us / limits.SECOND_US)
         )
+
+    def _explain(self, repeat: Repeat, folder: Path, node: ClusterProcess) -> None:
+        """Say where the time of the node's thread went, and what the drain came near."""
+        seen = self._seen
+        if seen.took_us <= 0:
+            return
+        due_us = seen.at_us - (self._clock.now_us() - self._clock.monotonic_us())
+        found = explain_drain(
+            jobs=self._spec.jobs,
+            begun_us=due_us,
+            ended_us=due_us + seen.took_us,
+            looks=read_looks(looks_path(folder, node.pid)),
+            used=seen.used,
+            cores=cores(),
+            others=seen.others,
+        )
+        found.begun_s = round(seen.after_us / limits.SECOND_US, 4)
+        repeat.attribution = [found]
+        repeat.stages_us = {stage.name: stage.exclusive_us for stage in found.stages}
+
+    def _meter(self, place: Place, processes: tuple[ClusterProcess, ClusterProcess]) -> Meter:
+        node, executor = processes
+        database = {} if place.server_pid is None else {DATABASE: place.server_pid}
+        return Meter({NODE: node.pid, EXECUTOR: executor.pid, **database})
 
     def _cpu_us(self, place: Place, processes: tuple[ClusterProcess, ClusterProcess]) -> dict[str, int]:
         found = {
