@@ -212,4 +212,7 @@ def test_a_small_load_starts_on_time_and_is_reconciled(
     result = read_result(tmp_path)
     assert code in {0, 7}, lines  # On a busy machine a start may be late, but never lost.
     assert result.repeats[0].figures["starts"] == result.actual["schedules_that_fire"] == 30
+    window = result.repeats[0].attribution[0]
+    assert sum(stage.exclusive_us for stage in window.stages) == window.wall_us
+    assert {"compute", "wait_executors", "commit_plan"} <= result.repeats[0].stages_us.keys()
     assert all(one.passed for one in result.repeats[0].checks)

@@ -6,6 +6,7 @@ import pytest
 
 from luciole.bench import lock
 from luciole.bench.attribution.heart import Beat, blocked_us
+from luciole.bench.attribution.threads import Look
 from luciole.bench.result import read_result
 from luciole.bench.steady.explain import Load
 from luciole.bench.steady.ledger import Start
@@ -31,7 +32,13 @@ def sample(second: int, *, node_us: int = 0, executor_us: int = 0) -> Sample:
     )
 
 
-def load(*, late_us: int = 0, node_us: int = 100_000, beats: dict[str, list[Beat]] | None = None) -> Load:
+def load(
+    *,
+    late_us: int = 0,
+    node_us: int = 100_000,
+    beats: dict[str, list[Beat]] | None = None,
+    looks: dict[str, list[Look]] | None = None,
+) -> Load:
     return Load(
         start_us=AT_US,
         end_us=AT_US + 10 * SECOND_US,
@@ -41,6 +48,7 @@ def load(*, late_us: int = 0, node_us: int = 100_000, beats: dict[str, list[Beat
         ],
         samples=[sample(second, node_us=node_us) for second in range(11)],
         beats=beats or {},
+        looks=looks or {},
         cores=2,
         wall_clock_us=AT_US,
     )
@@ -77,6 +85,49 @@ def test_the_lines_of_a_window_are_there() -> None:
     assert lines["write-ahead log"].values == [1_000.0] * 10
     assert lines["disk, each 5 s"].values == [100.0] * 6
     assert "disk, each 30 s" not in lines  # The window is shorter.
+
+
+def looks(cpu_us: int, *, flights: int = 0, last_s: int = 11) -> list[Look]:
+    """A thread that computes so much in each second, from a second before the window on."""
+    return [Look(n * SECOND_US, n * cpu_us, 0, 0, flights) for n in range(-1, last_s + 1)]
+
+
+def test_a_thread_that_rests_while_starts_are_punctual_has_nothing_to_do() -> None:
+    told = load(looks={"node": looks(300_000)}).explain()
+    assert told is not None
+    assert {stage.name: stage.exclusive_us for stage in told.stages} == {"compute": 3_000_000, "idle": 7_000_000}
+    assert told.explained == 1.0
+    assert not told.missing
+
+
+def test_a_thread_that_rests_while_starts_come_late_is_not_explained() -> None:
+    told = load(late_us=5 * SECOND_US, looks={"node": looks(300_000)}).explain()
+    assert told is not None
+    assert told.explained == 0.3
+
+
+def test_of_several_nodes_the_one_that_computes_the_most_is_shown() -> None:
+    told = load(looks={"node_1": looks(100_000), "node_2": looks(200_000, flights=1)}).explain()
+    assert told is not None
+    assert {stage.name: stage.exclusive_us for stage in told.stages} == {
+        "compute": 2_000_000,
+        "wait_executors": 8_000_000,
+    }
+    assert told.missing == ["stages of the other nodes: those of node_2 are shown, which computed the most"]
+
+
+def test_a_node_that_computes_most_of_the_time_has_a_second_sign() -> None:
+    told = load(late_us=5 * SECOND_US, node_us=900_000, looks={"node": looks(900_000)}).explain()
+    assert told is not None
+    assert (told.verdict, told.now) == ("bottleneck", "the interpreter of node")
+    assert "stages in which it computes take 90% of the time" in told.sentence
+
+
+def test_looks_that_end_before_the_window_make_no_stages() -> None:
+    told = load(looks={"node": looks(300_000, last_s=9)}).explain()
+    assert told is not None
+    assert told.stages == []
+    assert told.missing == ["stages: no node kept where the time of its thread went, or not to the window's end"]
 
 
 @pytest.mark.slow

@@ -93,6 +93,7 @@ def test_looks_that_do_not_reach_over_the_window_explain_nothing() -> None:
     assert thread_stages([], 0, 10, rest=IDLE) is None
     assert thread_stages(looks, 0, 50, rest=IDLE) is None
     assert thread_stages(looks, 50, 100, rest=IDLE) is None
+    assert list(read_looks(Path("nowhere"))) == []
 
 
 async def test_a_thread_keeps_what_it_did_and_a_look_that_was_cut_off_does_not_count(tmp_path: Path) -> None:
@@ -112,7 +113,7 @@ async def test_a_thread_keeps_what_it_did_and_a_look_that_was_cut_off_does_not_c
     log.close()
     with looks_path(tmp_path, 1).open("ab") as file:
         file.write(b"cut off")
-    looks = read_looks(looks_path(tmp_path, 1))
+    looks = list(read_looks(looks_path(tmp_path, 1)))
     told = thread_stages(looks, looks[0].at_us, looks[-1].at_us, rest=IDLE)
     assert told is not None
     assert [one.event for one in looks] == [0, 4, 3, -3, -4, 0]

@@ -26,7 +26,7 @@ from luciole.wire import codec
 from luciole.wiring import open_store
 
 #: A look at least so often: what lies around an end of a window is cut by its share.
-_BEAT_US = 5 * MS_US
+_BEAT_US = 10 * MS_US
 
 
 @click.command()

@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from array import array
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -55,6 +55,9 @@ WAIT_EXECUTORS = "wait_executors"
 IDLE = "idle"
 #: It is blocked, and all is done; the bench has yet to see it.
 SEEN_LATER = "seen_later"
+
+#: A node that keeps such a log.
+NODE_MODULE = "luciole.bench.attribution.node"
 
 _NAMES = (*STEPS, *VERBS)
 _NUMBERS = {name: number for number, name in enumerate(_NAMES, 1)}
@@ -167,13 +170,14 @@ def looks_path(folder: Path, pid: int) -> Path:
     return folder / f"looks-{pid}"
 
 
-def read_looks(path: Path) -> list[Look]:
-    """Return the looks of a log; none where there is no file, and a last one that a kill cut off does not count."""
+def read_looks(path: Path) -> Iterator[Look]:
+    """Yield the looks of a log; none where there is no file, and a last one that a kill cut off does not count."""
     numbers = array("q")
     with suppress(OSError):
         found = path.read_bytes()
         numbers.frombytes(found[: len(found) // (_FIELDS * numbers.itemsize) * (_FIELDS * numbers.itemsize)])
-    return [Look(*numbers[at : at + _FIELDS]) for at in range(0, len(numbers), _FIELDS)]
+    for at in range(0, len(numbers), _FIELDS):  # Hours have millions: they are made one by one.
+        yield Look(*numbers[at : at + _FIELDS])
 
 
 def last_end_us(looks: Sequence[Look], verb: str, ended_us: int) -> int:
@@ -182,7 +186,7 @@ def last_end_us(looks: Sequence[Look], verb: str, ended_us: int) -> int:
 
 
 def thread_stages(
-    looks: Sequence[Look], begun_us: int, ended_us: int, *, rest: str, done_us: int | None = None
+    looks: Iterable[Look], begun_us: int, ended_us: int, *, rest: str, done_us: int | None = None
 ) -> Stages | None:
     """Give each instant of a window to one stage.
 
@@ -200,12 +204,11 @@ def thread_stages(
     Returns:
         The stages; None when the looks do not reach over the window.
     """
-    if not looks or looks[0].at_us > begun_us or looks[-1].at_us < ended_us or begun_us >= ended_us:
-        return None
     given: dict[str, float] = {}
     flown: dict[str, float] = {}
     cpu_sum = delay_sum = 0.0
     under_way = dict.fromkeys(_NAMES, 0)
+    covered_us = 0
     for look, following in pairwise(looks):
         if look.event:
             under_way[_NAMES[abs(look.event) - 1]] += 1 if look.event > 0 else -1
@@ -213,6 +216,7 @@ def thread_stages(
         inside_us = min(following.at_us, ended_us) - max(look.at_us, begun_us)
         if inside_us <= 0:
             continue
+        covered_us += inside_us
         share = inside_us / wall_us
         cpu_us = min(following.cpu_us - look.cpu_us, wall_us) * share
         delay_us = min((following.delay_us - look.delay_us) * share, inside_us - cpu_us)
@@ -225,6 +229,8 @@ def thread_stages(
             if count > 0:
                 flown[name] = flown.get(name, 0.0) + count * inside_us
         cpu_sum, delay_sum = cpu_sum + cpu_us, delay_sum + delay_us
+    if not 0 < covered_us == ended_us - begun_us:
+        return None
     order = (*STEPS, COMPUTE, WAIT_CORE, *VERBS, WAIT_EXECUTORS, SEEN_LATER, rest)
     return Stages(
         exclusive_us=_whole({name: given[name] for name in order if name in given}, ended_us - begun_us),

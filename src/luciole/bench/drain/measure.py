@@ -8,7 +8,7 @@ import msgspec
 
 from luciole import limits
 from luciole.bench.attribution.parts import Used
-from luciole.bench.attribution.threads import looks_path, read_looks
+from luciole.bench.attribution.threads import NODE_MODULE, looks_path, read_looks
 from luciole.bench.backends import Place
 from luciole.bench.check import check, judge
 from luciole.bench.cluster import Cluster, ClusterProcess
@@ -26,7 +26,6 @@ from luciole.bench.work import Work, prepare_counting, quiesce, read_log, read_w
 from luciole.model.instant import Instant
 
 _SUBJECT = "luciole.bench.subject:app"
-_NODE = "luciole.bench.attribution.node"
 
 #: Between the last enqueue and the instant: what has just been written is at rest by then.
 _LEAD_US = 1 * limits.SECOND_US
@@ -82,7 +81,7 @@ class DrainMeasure(FreshRepeats[DrainSpec]):
             await Process.start("luciole.bench.drain.driver", {"LUCIOLE_DSN": place.dsn}) as driver,
             Cluster(place.dsn, folder, self._clock) as cluster,
         ):
-            node, address = await cluster.start_node(module=_NODE, arguments=())
+            node, address = await cluster.start_node(module=NODE_MODULE, arguments=())
             executor = await cluster.start_executor(_SUBJECT, [address], slots=self._spec.slots)
             repeat = await self._measured(index, place, driver, (node, executor))
             repeat.actual["slots"] = await self._slots(place)
@@ -182,7 +181,7 @@ class DrainMeasure(FreshRepeats[DrainSpec]):
             jobs=self._spec.jobs,
             begun_us=due_us,
             ended_us=due_us + seen.took_us,
-            looks=read_looks(looks_path(folder, node.pid)),
+            looks=list(read_looks(looks_path(folder, node.pid))),
             used=seen.used,
             cores=cores(),
             others=seen.others,

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from luciole import limits
-from luciole.bench.attribution.ceilings import attribute, resource
-from luciole.bench.attribution.document import Attribution, Process, Resource, Series, Sign
+from luciole.bench.attribution.ceilings import UNEXPLAINED, attribute, resource
+from luciole.bench.attribution.document import Attribution, Process, Resource, Series, Sign, Stage
 from luciole.bench.attribution.heart import Beat, blocked_us
+from luciole.bench.attribution.threads import COMPUTE, IDLE, STEPS, Look, Stages, thread_stages
 from luciole.bench.percentiles import Distribution
 from luciole.bench.steady.ledger import Start
 from luciole.bench.steady.sampler import LONG_LOOKS, SHORT_LOOKS, Sample
@@ -17,6 +18,9 @@ PointT = TypeVar("PointT")
 
 #: Starts that come later than this stand in line for something.
 _LATE_US = limits.SECOND_US
+
+#: Stages that alone explain so much of a window are a sign.
+_STAGE_SIGN = 0.4
 
 #: Points that a line has at most.
 _POINTS_MAX = 300
@@ -33,6 +37,7 @@ class Load:
         starts: Iterable[Start],
         samples: Sequence[Sample],
         beats: Mapping[str, Sequence[Beat]],
+        looks: Mapping[str, Iterable[Look]],
         cores: int,
         wall_clock_us: int,
     ) -> None:
@@ -44,6 +49,7 @@ class Load:
             starts: as the ledgers have them.
             samples: of the window.
             beats: of the loops of executors, by the executor's name.
+            looks: of the threads of nodes, by the node's name, where they kept some.
             cores: of the machine.
             wall_clock_us: the host's clock less its monotonic one.
         """
@@ -59,6 +65,7 @@ class Load:
         self.late_us = lag.percentiles().p99
         self.samples = samples
         self.beats = beats
+        self.looks = looks
         self.cores = cores
         self.wall_clock_us = wall_clock_us
 
@@ -69,22 +76,50 @@ class Load:
             return None
         wall_us = self.end_us - self.start_us
         used = self._used_us()
+        busiest, told = self._busiest_node()
         resources = [
             self._resource("the cores", done, sum(used.values()), servers=self.cores),
             *(
-                self._resource(f"the interpreter of {name}", done, us)
+                self._resource(
+                    f"the interpreter of {name}", done, us, signs=_computing(told, wall_us) if name == busiest else ()
+                )
                 for name, us in used.items()
                 if name != "database"
             ),
             *(self._loop(name, beats, done) for name, beats in self.beats.items()),
         ]
-        found = attribute("window", jobs=done, wall_us=wall_us, stages=[], resources=resources, offered=True)
+        found = attribute("window", jobs=done, wall_us=wall_us, stages=_stages(told), resources=resources, offered=True)
         found.processes = [
-            Process(name=name, cpu_us=us, rss_peak_bytes=max(one.rss_bytes[name] for one in self.samples))
+            Process(
+                name=name,
+                cpu_us=us,
+                rss_peak_bytes=max(one.rss_bytes[name] for one in self.samples),
+                main_thread_us=told.cpu_us if told and name == busiest else None,
+            )
             for name, us in used.items()
         ]
-        found.missing = ["stages: they explain wall time, and an open load leaves it idle"]
+        if told is None:
+            found.missing.append("stages: no node kept where the time of its thread went, or not to the window's end")
+        elif len(self.looks) > 1:
+            found.missing.append(f"stages of the other nodes: those of {busiest} are shown, which computed the most")
         return found
+
+    def _busiest_node(self) -> tuple[str, Stages | None]:
+        """Return the node whose thread computed the most, with its stages.
+
+        While starts are punctual, a node with nothing under way has nothing to do; else that is unexplained.
+        """
+        rest = IDLE if self.late_us < _LATE_US else UNEXPLAINED
+        begun_us, ended_us = self.start_us - self.wall_clock_us, self.end_us - self.wall_clock_us
+        found = {
+            name: told
+            for name, looks in self.looks.items()
+            if (told := thread_stages(looks, begun_us, ended_us, rest=rest)) is not None
+        }
+        if not found:
+            return "", None
+        busiest = max(found, key=lambda name: found[name].cpu_us)
+        return busiest, found[busiest]
 
     def _used_us(self) -> dict[str, int]:
         """Return the CPU of each part in the window: what samples tell, by the window's length."""
@@ -162,6 +197,22 @@ class Load:
 
     def _at_s(self, monotonic_us: int) -> float:
         return round((monotonic_us + self.wall_clock_us - self.start_us) / limits.SECOND_US, 2)
+
+
+def _stages(told: Stages | None) -> list[Stage]:
+    if told is None:
+        return []
+    return [
+        Stage(name=name, exclusive_us=us, in_flight=told.in_flight.get(name, 0.0))
+        for name, us in told.exclusive_us.items()
+        if us or name == UNEXPLAINED
+    ]
+
+
+def _computing(told: Stages | None, wall_us: int) -> list[Sign]:
+    share = sum(told.exclusive_us.get(name, 0) for name in (*STEPS, COMPUTE)) / wall_us if told else 0.0
+    text = f"stages in which it computes take {share:.0%} of the time"
+    return [Sign(kind="stage", text=text)] if share >= _STAGE_SIGN else []
 
 
 def _thinned(points: Sequence[PointT]) -> Sequence[PointT]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -10,6 +10,7 @@ from typing import Self
 import msgspec
 
 from luciole import limits
+from luciole.bench.attribution.threads import NODE_MODULE, Look, looks_path, read_looks
 from luciole.bench.backends import Place
 from luciole.bench.cluster import Cluster, ClusterProcess
 from luciole.bench.result import Phase
@@ -32,6 +33,7 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     slots: int  #: of all executors together
     shards: int
     plan_ahead_us: int = 0
+    looked_at: bool = False  #: each node keeps where the time of its thread goes
 
 
 class Rig:
@@ -51,6 +53,7 @@ class Rig:
         self.phases: list[Phase] = []
         self.pids: dict[str, int] = {} if place.server_pid is None else {"database": place.server_pid}
         self._place = place
+        self._folder = folder
         self._data_folder = data_folder
         self._size = size
         self._clock = clock
@@ -81,7 +84,11 @@ class Rig:
         size = self._size
         addresses = []
         for number in range(size.nodes):
-            node, address = await self._cluster.start_node()
+            node, address = await (
+                self._cluster.start_node(module=NODE_MODULE, arguments=())
+                if size.looked_at
+                else self._cluster.start_node()
+            )
             self.pids[_name("node", number, size.nodes)] = node.pid
             addresses.append(address)
         for number in range(size.executors):
@@ -96,6 +103,11 @@ class Rig:
             "slots": await self.store.gauge("slots"),
             "shards": await self.store.number("SELECT count(*) FROM lease"),
         }
+
+    def looks(self) -> dict[str, Iterator[Look]]:
+        """Return the looks that each node took at itself, once it has ended; none where they were not asked for."""
+        nodes = {name: pid for name, pid in self.pids.items() if name.startswith("node") and self._size.looked_at}
+        return {name: read_looks(looks_path(self._folder, pid)) for name, pid in nodes.items()}
 
     async def sampled(self, until: Callable[[Sampler], Awaitable[None]]) -> Sampler:
         """Sample what the parts use while something is waited for.
