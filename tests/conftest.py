@@ -4,6 +4,7 @@ Each process of a parallel run has servers of its own. One shared by all would s
 but a test that crashes its server would then crash everybody's.
 """
 
+import os
 import signal
 from collections.abc import Iterator
 
@@ -16,6 +17,9 @@ from tests import stores
 # Machines are slow now and then: that is no finding. What a finding needs is a way to repeat it.
 hypothesis.settings.register_profile("luciole", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("luciole")
+
+# gRPC prepares a forked process for going on with it. Ours only begin a program, as another user, and died of that.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 # A shell that runs us in the background has SIGINT ignored, and so would each process that a test interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -241,7 +241,7 @@ def test_registration_and_idleness_are_measured_and_checked(tmp_path: Path) -> N
     code, lines = call("run", "register", "--size", "smoke", "--jobs", "100", "--singles", "5", "--out", str(tmp_path))
     assert (code, lines[-1]) == (0, "bench: OK 8 checks passed in 1 repeats")
     assert read_result(tmp_path).repeats[0].figures["changed_again"] == 0
-    options = ("--size", "smoke", "--jobs", "100", "--duration-s", "1", "--out", str(tmp_path))
+    options = ("--size", "smoke", "--jobs", "100", "--duration-s", "4", "--out", str(tmp_path))
     code, lines = call("run", "idle", *options)
     assert (code, lines[-1]) == (0, "bench: OK 8 checks passed in 1 repeats")
     assert read_result(tmp_path).repeats[0].figures["core_share"] > 0

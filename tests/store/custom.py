@@ -154,9 +154,8 @@ class DictStore(DictSchedules):
                 skipped += 1
             elif key not in self.executions:
                 state = EntryState.READY if move.ready else EntryState.HELD
-                route = self.jobs[old.job_id].route_id() if move.ready else 0
-                entry = Entry(key, fire.due_us, move.priority, 1, 0, old.job_id, move.flags, state, route=route)
-                made.append(entry)
+                route = self.jobs[old.job_id].route_id()
+                made.append(Entry(key, fire.due_us, move.priority, 1, 0, old.job_id, move.flags, state, route=route))
                 self._open(made[-1], Origin.SCHEDULE)
         del self.cursors[old.schedule_id]
         if move.next_fire_us is not None and move.next_due_us is not None:
@@ -216,7 +215,6 @@ class DictStore(DictSchedules):
             self.entries[key] = entry._replace(
                 attempt=entry.attempt + 1, failures=entry.failures + (settlement.outcome in FAILURES), state=state,
                 losses=entry.losses + settlement.counts_loss, due_us=settlement.due_us or entry.due_us, delivered=False,
-                route=entry.route or self.jobs[entry.job_id].route_id(),
             )  # fmt: skip
         self.executions[key] = replace(
             view, state=settlement.state, attempt=settlement.attempt + (key in self.entries),
@@ -240,11 +238,10 @@ class DictStore(DictSchedules):
         key = ExecutionKey(request.shard, request.schedule_id, due_us, -request.request_id)
         if known or key in self.executions:
             return Enqueued(key=known[0] if known else key, created=False)
+        route, flags = route_of(self.jobs[request.job_id].route_id(), labels_mark(request.labels)), request.flags
         entry = Entry(
-            key, due_us, request.priority, 1, 0, request.job_id, request.flags, EntryState.READY,
-            payload=request.payload, content_type=request.content_type, labels=request.labels or None,
-            deadline_us=request.deadline_us,
-            route=route_of(self.jobs[request.job_id].route_id(), labels_mark(request.labels)),
+            key, due_us, request.priority, 1, 0, request.job_id, flags, EntryState.READY, payload=request.payload,
+            route=route, content_type=request.content_type, labels=request.labels, deadline_us=request.deadline_us,
         )  # fmt: skip
         self._open(entry, request.origin, request.key)
         return Enqueued(key=key, created=True)

@@ -280,11 +280,11 @@ def _trigger(request: EnqueueRequest) -> Script[Enqueued | None]:
     # In a statement after the lock, so that a plan and this one can't both see nothing.
     rows = yield Query("open_of_schedules", rows=[group])
     opened = open_of_row(rows[0]) if rows else Open()
-    admission = opened.admit(overlap)
+    if opened.gives_way(overlap):
+        opened.cancelled((yield from cancel((yield from entries_of([group])))).values())
+    admission = opened.admit(overlap, 0)  # It is the only one that is made.
     if admission is Admission.SKIP:
         return None
-    if opened.cancels:
-        yield from cancel((yield from entries_of([group])))
     if request.key is not None:
         yield from _claim([replace(request, fire_us=fire_us)])
     flags = flags_under(overlap, request.flags)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from luciole.model.execution import ExecutionState
 from luciole.model.ids import ExecutionKey, ScheduleId, Shard
 from luciole.model.instant import Instant
 from luciole.model.outbox import Entry, EntryState
@@ -150,17 +151,17 @@ def _write_decided(moves: Sequence[Move]) -> Script[_Decided]:
     standing = yield from _standing(moves, decided)
     found = yield from _open_of(standing)
     exists = yield from _existing(standing)
+    now_us = yield from _end_replaced(standing, found, exists)
     skips: list[Skip] = []
     for move in standing:
         opened = found.setdefault(move.cursor.schedule_id, Open())
-        left_out = _decide(move, opened, exists)
+        left_out = _decide(move, opened, exists, now_us)
         skips += [(move.cursor.shard, move.cursor.schedule_id, row) for row in (*move.ledger, *left_out)]
         decided.skipped += len(left_out)
         decided.created += len(opened.made)
         decided.entries[move.cursor.schedule_id] = [
             _entry(move, made) for made in opened.made if made.entry_state is EntryState.HELD
         ]
-    yield from _cancel_replaced(move for move in standing if found[move.cursor.schedule_id].cancels)
     yield from _write_made(standing, found)
     yield from add_ledger(skips)
     return decided
@@ -199,13 +200,13 @@ def _existing(moves: Sequence[Move]) -> Script[set[tuple[ScheduleId, Instant]]]:
     return {(row[0], row[1]) for row in rows}
 
 
-def _decide(move: Move, opened: Open, exists: set[tuple[ScheduleId, Instant]]) -> list[LedgerRow]:
+def _decide(move: Move, opened: Open, exists: set[tuple[ScheduleId, Instant]], now_us: Instant) -> list[LedgerRow]:
     """Decide each fire of a move in order; return a ledger row for each that overlap leaves out."""
     left_out = []
     for fire in move.fires:
         if (move.cursor.schedule_id, fire.fire_us) in exists:
             continue  # I1: it exists, so it brings no second entry.
-        if not opened.fire(fire, move.overlap, ready=move.ready):
+        if not opened.fire(fire, move.overlap, now_us, ready=move.ready):
             left_out.append(LedgerRow(fire.fire_us, fire.fire_us, 1, Reason.OVERLAP))
     return left_out
 
@@ -217,9 +218,27 @@ def _entry(move: Move, made: Made) -> Entry:
     return entry._replace(cancel=True) if made.cancel else entry
 
 
-def _cancel_replaced(moves: Iterable[Move]) -> Script[None]:
-    groups = sorted((move.cursor.shard, move.cursor.schedule_id) for move in moves)
-    yield from cancel((yield from entries_of(groups)))
+def _end_replaced(
+    moves: Sequence[Move], found: Mapping[ScheduleId, Open], exists: set[tuple[ScheduleId, Instant]]
+) -> Script[Instant]:
+    """End what new fires replace; return the store's time, by which the fires of one move replace each other.
+
+    Before anything is decided: what has ended releases nobody, so a new fire must not wait for it.
+    """
+    replacing = [move for move in moves if move.overlap is OverlapCode.REPLACE]
+    groups = sorted(
+        (move.cursor.shard, move.cursor.schedule_id)
+        for move in replacing
+        if move.cursor.schedule_id in found
+        and found[move.cursor.schedule_id].gives_way(move.overlap)
+        and any((move.cursor.schedule_id, fire.fire_us) not in exists for fire in move.fires)
+    )
+    left: dict[ScheduleId, list[ExecutionState]] = {schedule_id: [] for _, schedule_id in groups}
+    for key, state in (yield from cancel((yield from entries_of(groups)))).items():
+        left[key.schedule_id].append(state)
+    for schedule_id, states in left.items():
+        found[schedule_id].cancelled(states)
+    return (yield Query("clock"))[0][0] if replacing else 0
 
 
 def _write_made(moves: Sequence[Move], found: Mapping[ScheduleId, Open]) -> Script[None]:
@@ -239,6 +258,12 @@ def _write_made(moves: Sequence[Move], found: Mapping[ScheduleId, Open]) -> Scri
             cursors.append((*group, cursor.fire_us + 1, None))
         else:
             cursors.append((*group, move.next_fire_us, move.next_due_us))
+    ended = sorted(
+        (move.cursor.shard, move.cursor.schedule_id, found[move.cursor.schedule_id].unmade)
+        for move in moves
+        if found[move.cursor.schedule_id].unmade
+    )
+    yield Query("bump_cursors", rows=ended)
     yield Query("insert_fires", rows=sorted(executions))
     yield Query("insert_fire_entries", rows=sorted(entries))
     yield Query("move_cursors", rows=sorted(cursors))

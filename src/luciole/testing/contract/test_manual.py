@@ -45,6 +45,17 @@ async def run_by_hand(store: Store, cursor: Cursor, **fields: object) -> Enqueue
 class TestManualRuns(StoreContract):
     """What a run by hand is."""
 
+    async def test_a_run_by_hand_replaces_what_waits_for_another_attempt_at_once(self, harness: StoreHarness) -> None:
+        a, _ = harness.clients
+        leases = await lease_all(a)
+        first = await fire(a, leases, await scheduled(a, overlap=Overlap.REPLACE))
+        retry_us = await a.now_us() + 60 * SECOND_US
+        await a.settle([a_settlement(first, ExecutionState.RETRY_WAIT, due_us=retry_us)])
+        second = await run_by_hand(a, await cursor_of(a))
+        assert second is not None
+        assert await state_of(a, first.key) is ExecutionState.CANCELLED
+        assert await ready_keys(a) == [second.key]
+
     async def test_a_run_by_hand_is_an_execution_of_the_schedule(self, harness: StoreHarness) -> None:
         a, b = harness.clients
         cursor = await scheduled(a, in_us=600 * SECOND_US)

@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from luciole.limits import SECOND_US
 from luciole.model.execution import ExecutionState
+from luciole.model.ids import ExecutionKey
 from luciole.model.instant import Instant
 from luciole.model.job import EntryFlag, Overlap
 from luciole.model.lease import Lease
@@ -260,6 +263,30 @@ class TestReplace(StoreContract):
         (second,) = await fire_next(a, leases)
         assert await state_of(a, first.key) is ExecutionState.CANCELLED
         assert await open_keys(a) == [second.key]
+
+    async def test_one_that_waits_for_another_attempt_is_replaced_at_once(self, harness: StoreHarness) -> None:
+        """Nobody will hear of its end: the new one must not wait for it."""
+        a, _ = harness.clients
+        leases = await lease_all(a)
+        first = await fire(a, leases, await scheduled(a, overlap=Overlap.REPLACE))
+        retry_us = await a.now_us() + 60 * SECOND_US
+        await a.settle([a_settlement(first, ExecutionState.RETRY_WAIT, due_us=retry_us)])
+        (second,) = await fire_next(a, leases)
+        assert await state_of(a, first.key) is ExecutionState.CANCELLED
+        assert await open_keys(a) == [second.key]
+
+    @pytest.mark.parametrize("ready", [False, True])
+    async def test_of_fires_planned_ahead_in_one_step_the_last_one_stays(
+        self, harness: StoreHarness, *, ready: bool
+    ) -> None:
+        a, _ = harness.clients
+        leases = await lease_all(a)
+        cursor = await scheduled(a, overlap=Overlap.REPLACE, in_us=60 * SECOND_US)
+        times = [cursor.fire_us + n * SECOND_US for n in range(3)]
+        await a.commit_plan(a_plan(leases, a_move(cursor, fires=times, ready=ready)))
+        states = [await state_of(a, ExecutionKey(cursor.shard, cursor.schedule_id, at_us, 0)) for at_us in times]
+        stays = ExecutionState.READY if ready else ExecutionState.HELD
+        assert states == [ExecutionState.CANCELLED, ExecutionState.CANCELLED, stays]
 
     async def test_without_an_open_one_nothing_waits(self, harness: StoreHarness) -> None:
         a, _ = harness.clients
