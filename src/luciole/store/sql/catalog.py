@@ -251,7 +251,7 @@ def _edit(row: Row, item: NewSchedule, definition: _Definition) -> Script[None]:
     _, _, schedule_id, shard, _, _, trigger_id, _, stored, fire_us, due_us = row
     state = ScheduleState(stored)
     runs_out = state is ScheduleState.ACTIVE and due_us is None
-    has_cursor = state is not ScheduleState.DELETED and not runs_out
+    has_cursor = state not in {ScheduleState.DELETED, ScheduleState.EXHAUSTED} and not runs_out
     group = (shard, schedule_id)
     fire_us, due_us = yield from _withdraw(group, fire_us, due_us)
     if has_cursor and definition[1] == trigger_id:

@@ -380,6 +380,17 @@ class TestStates(StoreContract):
         assert (await view_of(a)).state is ScheduleState.ACTIVE
         assert await ledger_of(a, await cursor_of(a)) == []
 
+    async def test_what_a_schedule_left_behind_when_it_was_ended_gets_no_outcome_by_an_edit(
+        self, harness: StoreHarness
+    ) -> None:
+        a, b = harness.clients
+        cursor = await scheduled(a)
+        await set_state(a, ScheduleState.EXHAUSTED)
+        await harness.advance(60 * SECOND_US)
+        await register(b, a_schedule(trigger="another", fire_us=await b.now_us()))
+        assert await ledger_of(a, cursor) == []
+        assert (await view_of(a)).state is ScheduleState.ACTIVE
+
     async def test_a_pause_and_a_plan_at_one_moment_do_not_both_happen(self, harness: StoreHarness) -> None:
         a, b = harness.clients
         leases = await lease_all(a)

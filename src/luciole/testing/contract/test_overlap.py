@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import pytest
-
 from luciole.limits import SECOND_US
 from luciole.model.execution import ExecutionState
 from luciole.model.ids import ExecutionKey
@@ -275,18 +273,16 @@ class TestReplace(StoreContract):
         assert await state_of(a, first.key) is ExecutionState.CANCELLED
         assert await open_keys(a) == [second.key]
 
-    @pytest.mark.parametrize("ready", [False, True])
-    async def test_of_fires_planned_ahead_in_one_step_the_last_one_stays(
-        self, harness: StoreHarness, *, ready: bool
-    ) -> None:
+    async def test_of_fires_planned_ahead_in_one_step_the_last_one_stays(self, harness: StoreHarness) -> None:
         a, _ = harness.clients
         leases = await lease_all(a)
-        cursor = await scheduled(a, overlap=Overlap.REPLACE, in_us=60 * SECOND_US)
-        times = [cursor.fire_us + n * SECOND_US for n in range(3)]
-        await a.commit_plan(a_plan(leases, a_move(cursor, fires=times, ready=ready)))
-        states = [await state_of(a, ExecutionKey(cursor.shard, cursor.schedule_id, at_us, 0)) for at_us in times]
-        stays = ExecutionState.READY if ready else ExecutionState.HELD
-        assert states == [ExecutionState.CANCELLED, ExecutionState.CANCELLED, stays]
+        for name, ready in (("held", False), ("ready", True)):
+            cursor = await scheduled(a, name=name, overlap=Overlap.REPLACE, in_us=60 * SECOND_US)
+            times = [cursor.fire_us + n * SECOND_US for n in range(3)]
+            await a.commit_plan(a_plan(leases, a_move(cursor, fires=times, ready=ready)))
+            states = [await state_of(a, ExecutionKey(cursor.shard, cursor.schedule_id, at_us, 0)) for at_us in times]
+            stays = ExecutionState.READY if ready else ExecutionState.HELD
+            assert states == [ExecutionState.CANCELLED, ExecutionState.CANCELLED, stays]
 
     async def test_without_an_open_one_nothing_waits(self, harness: StoreHarness) -> None:
         a, _ = harness.clients
