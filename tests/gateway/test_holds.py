@@ -95,6 +95,18 @@ async def test_what_may_have_been_withdrawn_after_it_was_planned_is_in_doubt(dou
     assert drawn(holds) == [early, entry]
 
 
+async def test_where_nobody_can_tell_what_was_planned_for_an_instant_asked_about_already_is_in_doubt() -> None:
+    """The node's reckoning of the store's clock may be late: what it takes for ahead is due by the answer."""
+    # I2: an edit, a pause or a cancel wins until the due time.
+    holds = await some_holds()
+    (entry,) = entries(1, due_us=NOW_US + 10)
+    stand(holds, [0], Withdrawals(NOW_US + 20, {}))
+    holds.add([entry], NOW_US)
+    holds.ripen(NOW_US + 10)
+    assert drawn(holds) == [entry]
+    assert entry.key in holds.shards[0].doubted
+
+
 async def test_a_withdrawal_casts_no_doubt_on_what_was_planned_after_it_nor_on_what_is_due() -> None:
     holds = await some_holds()
     due, later = entries(2, due_us=NOW_US + 10)
