@@ -40,10 +40,6 @@ BACKLOG = Profile(
             ceiling="late_runs_ceiling_rate",
             share="late_runs_share",
         ),
-        MetricSpec(name="decided_share", unit="ratio", direction="none", text="decided_rate by decided_ceiling_rate"),
-        MetricSpec(
-            name="late_runs_share", unit="ratio", direction="none", text="late_runs_rate by late_runs_ceiling_rate"
-        ),
         MetricSpec(
             name="late_runs_ceiling_rate",
             unit="starts/s",

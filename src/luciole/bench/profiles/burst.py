@@ -67,11 +67,6 @@ _BURST_METRICS = (
         direction="none",
         text="the server alone, both works one after the other",
     ),
-    MetricSpec(name="settle_share", unit="ratio", direction="none", text="settle_rate by settle_ceiling_rate"),
-    MetricSpec(name="register_share", unit="ratio", direction="none", text="register_rate by register_ceiling_rate"),
-    MetricSpec(
-        name="end_to_end_share", unit="ratio", direction="none", text="end_to_end_rate by end_to_end_ceiling_rate"
-    ),
     MetricSpec(
         name="fire_lag",
         unit="us",

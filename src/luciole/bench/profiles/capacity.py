@@ -59,9 +59,6 @@ CAPACITY_STEADY = Profile(
             share="capacity_share",
         ),
         MetricSpec(
-            name="capacity_share", unit="ratio", direction="none", text="capacity_rate by execution_ceiling_rate"
-        ),
-        MetricSpec(
             name="execution_ceiling_rate",
             unit="executions/s",
             direction="none",

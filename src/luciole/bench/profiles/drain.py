@@ -48,9 +48,6 @@ DRAIN = Profile(
             share="enqueue_many_share",
         ),
         MetricSpec(
-            name="enqueue_many_share", unit="ratio", direction="none", text="enqueue_many_rate by enqueue_ceiling_rate"
-        ),
-        MetricSpec(
             name="enqueue_ceiling_rate",
             unit="jobs/s",
             direction="none",

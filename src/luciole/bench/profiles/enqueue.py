@@ -61,7 +61,6 @@ ENQUEUE = Profile(
             ceiling="enqueue_ceiling_rate",
             share="bulk_share",
         ),
-        MetricSpec(name="bulk_share", unit="ratio", direction="none", text="bulk_rate by enqueue_ceiling_rate"),
         MetricSpec(
             name="enqueue_ceiling_rate",
             unit="jobs/s",

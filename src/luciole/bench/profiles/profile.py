@@ -11,6 +11,17 @@ Size = Literal["full", "ci", "smoke"]
 SIZES: tuple[Size, ...] = ("full", "ci", "smoke")
 
 
+def _with_shares(metrics: tuple[MetricSpec, ...]) -> tuple[MetricSpec, ...]:
+    """Return metrics, and behind them the share of each throughput whose share is not among them already."""
+    names = {one.name for one in metrics}
+    shares = [
+        MetricSpec(name=one.share, unit="ratio", direction="none", text=f"{one.name} by {one.ceiling}")
+        for one in metrics
+        if one.share and one.share not in names
+    ]
+    return (*metrics, *shares)
+
+
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """One profile."""
 
@@ -24,6 +35,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     invariants: tuple[str, ...]
     limits_of_inference: tuple[str, ...]
     under_load: bool = False  #: loops run by the clock, so that counts for each job are not exact
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "metrics", _with_shares(self.metrics))
 
     def metric(self, name: str) -> MetricSpec:
         """Return one of its metrics.

@@ -39,14 +39,12 @@ REGISTER = Profile(
             direction="lower",
             text="one alone into a nearly empty store, start to durable (p99)",
         ),
-        MetricSpec(name="bulk_share", unit="ratio", direction="none", text="bulk_rate by register_ceiling_rate"),
         MetricSpec(
             name="register_ceiling_rate",
             unit="schedules/s",
             direction="none",
             text="as many schedules and cursors, written by the server alone, in the best way tried",
         ),
-        MetricSpec(name="again_share", unit="ratio", direction="none", text="again_rate by find_ceiling_rate"),
         MetricSpec(
             name="find_ceiling_rate",
             unit="schedules/s",

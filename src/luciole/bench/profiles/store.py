@@ -61,7 +61,6 @@ def _metrics() -> tuple[MetricSpec, ...]:
                     ceiling=ceiling,
                     share=f"{name}_share",
                 ),
-                MetricSpec(name=f"{name}_share", unit="ratio", direction="none", text=f"… by {ceiling}"),
                 MetricSpec(name=f"{name}_time", unit="us", direction="lower", text="… one call, or one batch (p99)"),
                 MetricSpec(name=f"{name}_cpu_us_per_job", unit="us/job", direction="lower", text="… CPU of the client"),
                 MetricSpec(name=f"{name}_concurrency", unit="calls", direction="none", text="… under way on average"),
