@@ -1,8 +1,10 @@
 """The mixed profile sees what becomes of requests, and a small one goes well."""
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,8 @@ from luciole.bench.percentiles import Distribution
 from luciole.bench.result import Repeat, read_result
 from luciole.bench.stores import open_fresh
 from luciole.limits import SECOND_US
+from luciole.model.execution import ExecutionState
+from luciole.model.ids import ExecutionKey
 from luciole.runtime.chance import seeded_chance
 from tests.bench.busy import too_busy
 from tests.bench.test_cli import call
@@ -90,6 +94,22 @@ def test_a_cancellation_in_time_without_effect_is_a_violation(ended: int) -> Non
     beside._told = {"plain": 1, "retried": 0, "cancelled": 3, "cancelled_at_once": ended}  # noqa: SLF001 - as the process tells it
     (one,) = beside.checks()
     assert (one.name, one.passed) == ("cancels_in_time_that_took_effect_at_once", ended == 3)
+
+
+async def test_cancellations_that_are_under_way_at_once_are_all_counted() -> None:
+    asked = asyncio.Barrier(2)
+
+    class Cancelled:
+        key = ExecutionKey(0, 0, 1 << 62, -1)
+
+        async def cancel(self) -> ExecutionState:
+            await asked.wait()
+            return ExecutionState.CANCELLED
+
+    requests = Requests()
+    one: Any = Cancelled()
+    await asyncio.gather(requests._cancel(one), requests._cancel(one))  # noqa: SLF001 - without a store
+    assert requests._cancelled_at_once == 2  # noqa: SLF001 - same
 
 
 @pytest.mark.slow

@@ -74,7 +74,8 @@ class Requests:
         asked_us = self._clock.now_us()
         if handle.key.fire_us - asked_us < _IN_TIME_US:
             return False
-        self._cancelled_at_once += await handle.cancel() is ExecutionState.CANCELLED
+        state = await handle.cancel()  # Before the sum is read: many are under way at once.
+        self._cancelled_at_once += state is ExecutionState.CANCELLED
         self._cancelling.add(self._clock.now_us() - asked_us)
         return True
 
