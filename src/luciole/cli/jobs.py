@@ -9,7 +9,7 @@ from luciole.cli.schedules import read_arguments
 from luciole.cli.triggers import read_time
 from luciole.model.execution import Enqueued
 from luciole.service.jobs import find_job, list_jobs
-from luciole.service.requests import RequestOptions, make_request, read_request_options
+from luciole.service.requests import RequestForm, RequestOptions, read_request_options
 from luciole.store.reads import JobView
 from luciole.store.spi import Store
 
@@ -66,15 +66,8 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
     async def run(store: Store) -> Enqueued:
         version = await find_job(store, namespace, handler)
         segment = await store.take_ids(1)
-        request = make_request(
-            version.spec,
-            version.job_id,
-            encoded,
-            request_id=segment.first,
-            shards=store.shards,
-            choices=choices,
-        )
-        (done,) = await store.enqueue([request])
+        form = RequestForm(version.spec, version.job_id, shards=store.shards, choices=choices)
+        (done,) = await store.enqueue([form.request(encoded, segment.first)])
         return done
 
     done = with_store(dsn, run)

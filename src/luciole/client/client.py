@@ -1,6 +1,7 @@
 """The client of one event loop: a store, ids at hand, grouped enqueues, one look for all who wait."""
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from luciole.model.ids import ExecutionKey, JobId
 from luciole.model.job import JobSpec
 from luciole.runtime.clock import Clock
 from luciole.service.executions import find_execution
-from luciole.service.requests import PLAIN, RequestChoices, make_request
+from luciole.service.requests import PLAIN, RequestChoices, RequestForm
 from luciole.store.spi import Store
 
 #: Transactions of one bulk enqueue that are under way at once.
@@ -48,6 +49,7 @@ class Client:
         self._ends = EndWatch(store, clock)
         self._close_store = close_store
         self._jobs: dict[JobSpec, JobId] = {}
+        self._plain: dict[JobSpec, RequestForm] = {}  #: of requests without options
 
     async def prepare(self, specs: Sequence[JobSpec]) -> None:
         """Store job versions ahead, and have ids at hand.
@@ -63,29 +65,38 @@ class Client:
 
     async def enqueue(self, spec: JobSpec, payload: bytes, choices: RequestChoices = PLAIN) -> Enqueued:
         """Make one call durable, in one statement with all that are being enqueued right now."""
-        request = self._request_at_hand(spec, payload, choices)
-        if request is None:
-            (request,) = await self._requests(spec, [payload], choices)
-        return await self._enqueuer.enqueue(request)
+        form = self._plain.get(spec) if choices is PLAIN else None
+        if form is None:
+            form = await self._form(spec, choices)
+        request_id = self.ids.one()
+        if request_id is None:  # Hardly ever: the next ones are fetched while there are some.
+            (request_id,) = await self.ids.take()
+        return await self._enqueuer.enqueue(form.request(payload, request_id))
 
     async def enqueue_many(
         self, spec: JobSpec, payloads: Sequence[bytes], choices: RequestChoices = PLAIN
     ) -> tuple[Enqueued, ...]:
         """Make many calls durable, a thousand to a transaction; answers in order.
 
-        Two thousands are under way at once, so that the store writes one while the next is encoded (I10: no more).
+        Two thousands are under way at once (I10: no more), while the next is prepared.
         """
-        requests = await self._requests(spec, payloads, choices)
+        form, ids = await self._form(spec, choices), await self.ids.take(len(payloads))
         size = limits.ENQUEUE_BATCH_MAX
-        batches = [requests[start : start + size] for start in range(0, len(requests), size)]
         answers: list[Enqueued] = []
-        for start in range(0, len(batches), _BATCHES_AT_ONCE):
-            pair = [enqueue_repeatably(self.store, batch) for batch in batches[start : start + _BATCHES_AT_ONCE]]
-            # Both have ended before a failure is told: nothing is written after it.
-            for found in await asyncio.gather(*pair, return_exceptions=True):
-                if isinstance(found, BaseException):
-                    raise found
-                answers += found
+        under_way: deque[asyncio.Task[tuple[Enqueued, ...]]] = deque()
+        try:
+            for start in range(0, len(payloads), size):
+                end = start + size
+                requests = [*map(form.request, payloads[start:end], ids[start:end])]
+                if len(under_way) == _BATCHES_AT_ONCE:
+                    answers += await under_way.popleft()
+                under_way.append(asyncio.ensure_future(enqueue_repeatably(self.store, requests)))
+                await asyncio.sleep(0)  # It leaves before the next is prepared.
+            while under_way:
+                answers += await under_way.popleft()
+        finally:
+            # All have ended before a failure is told: nothing is written after it.
+            await asyncio.gather(*under_way, return_exceptions=True)
         return tuple(answers)
 
     async def prepare_transaction(self, spec: JobSpec, payloads: Sequence[bytes], choices: RequestChoices) -> Prepared:
@@ -96,7 +107,8 @@ class Client:
             Unsupported: the store can't join transactions of this kind.
         """
         run = self.store.enqueue_sql(transaction_kind(choices.tx))
-        return Prepared(run=run, requests=tuple(await self._requests(spec, payloads, choices)))
+        form, ids = await self._form(spec, choices), await self.ids.take(len(payloads))
+        return Prepared(run=run, requests=tuple(map(form.request, payloads, ids)))
 
     async def ended(self, key: ExecutionKey, timeout_us: int | None = None) -> ExecutionView:
         """Wait until an execution has ended; return it.
@@ -130,36 +142,17 @@ class Client:
         if self._close_store is not None:
             await self._close_store()
 
-    def _request_at_hand(self, spec: JobSpec, payload: bytes, choices: RequestChoices) -> EnqueueRequest | None:
-        """Return one request when nothing has to be asked for it, as nearly always; else None."""
-        job_id = self._jobs.get(spec)
-        if job_id is None or choices.deadline_after_us is not None:
-            return None
-        request_id = self.ids.one()
-        if request_id is None:
-            return None
-        return make_request(spec, job_id, payload, request_id=request_id, shards=self.store.shards, choices=choices)
-
-    async def _requests(
-        self, spec: JobSpec, payloads: Sequence[bytes], choices: RequestChoices
-    ) -> list[EnqueueRequest]:
+    async def _form(self, spec: JobSpec, choices: RequestChoices) -> RequestForm:
+        """Return what all requests of a job with these options have in common."""
         job_id = self._jobs.get(spec)
         if job_id is None:
             (job_id,) = await self.store.intern_jobs([spec])
             self._jobs[spec] = job_id
         now_us = 0 if choices.deadline_after_us is None else await self.store.now_us()
-        return [
-            make_request(
-                spec,
-                job_id,
-                payload,
-                request_id=request_id,
-                shards=self.store.shards,
-                choices=choices,
-                now_us=now_us,
-            )
-            for payload, request_id in zip(payloads, await self.ids.take(len(payloads)), strict=True)
-        ]
+        form = RequestForm(spec, job_id, shards=self.store.shards, choices=choices, now_us=now_us)
+        if choices is PLAIN:
+            self._plain[spec] = form
+        return form
 
     async def _in_time(self, waiting: "asyncio.Future[ExecutionState]", timeout_us: int) -> bool:
         alarm = asyncio.ensure_future(self.clock.sleep(timeout_us))

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
+from typing import NamedTuple
 
 from luciole import limits
-from luciole.model.ids import NO_SCHEDULE, ExecutionKey, ExecutorId, JobId, Shard
+from luciole.model.ids import NO_SCHEDULE, ExecutionKey, ExecutorId, JobId, RouteId, Shard
 from luciole.model.instant import Instant, to_datetime
 from luciole.model.sharding import shard_of_id, shard_of_key
 
@@ -54,19 +55,18 @@ class Origin(IntEnum):
     BACKFILL = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnqueueRequest:
+class EnqueueRequest(NamedTuple):
     """One execution by request, ready to be stored.
 
     Its key is `(shard, schedule_id, fire_us, -request_id)`, where the store fills in `fire_us` when it is None:
-    the store's clock plus `delay_us`.
+    the store's clock plus `delay_us`. A tuple, because a caller in a hurry waits until one is made.
     """
 
-    namespace: str = "default"
     request_id: int  #: from an id segment, > 0
     shard: Shard
     job_id: JobId
     payload: bytes | None  #: None: the job version's own payload
+    namespace: str = "default"
     content_type: str = "application/json"
     fire_us: Instant | None = None
     delay_us: int = 0
@@ -79,6 +79,7 @@ class EnqueueRequest:
     replay_of: ExecutionKey | None = None
     parent: ExecutionKey | None = None
     schedule_id: int = NO_SCHEDULE
+    route: RouteId = 0  #: what it asks of an executor (`route_of`), told by who knows the job; 0: the store looks it up
 
 
 def request_shard(namespace: str, key: str | None, request_id: int, shards: int) -> Shard:
@@ -92,8 +93,7 @@ def request_shard(namespace: str, key: str | None, request_id: int, shards: int)
     return shard_of_key(namespace, key, shards)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Enqueued:
+class Enqueued(NamedTuple):
     """The answer to one request."""
 
     key: ExecutionKey

@@ -6,6 +6,7 @@ priority is served first, and the sessions that can serve a line share it as eve
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -13,6 +14,9 @@ from luciole.model.ids import ExecutorId, RouteId
 
 #: The numbers of routes have so many bits, so that the sum of two is a number that every store can keep.
 ROUTE_MASK: Final = (1 << 62) - 1
+
+#: How many of them a process remembers; more are computed anew.
+_NUMBERED_MAX = 1_024
 
 
 class Route(NamedTuple):
@@ -41,7 +45,8 @@ class Line(NamedTuple):
     waiting: int
 
 
-def route_id(namespace: str, handler: str, labels: Iterable[tuple[str, str]]) -> RouteId:
+@lru_cache(maxsize=_NUMBERED_MAX)
+def route_id(namespace: str, handler: str, labels: tuple[tuple[str, str], ...]) -> RouteId:
     """Return the number by which stores tell apart what jobs ask of an executor; hardly ever do two share one."""
     hasher = sha256()
     for text in (namespace, handler, *(text for pair in sorted(set(labels)) for text in pair)):

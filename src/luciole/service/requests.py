@@ -12,6 +12,7 @@ from luciole.model.execution import EnqueueRequest, request_shard
 from luciole.model.ids import JobId
 from luciole.model.instant import Instant, from_datetime
 from luciole.model.job import JobSpec
+from luciole.model.routing import labels_mark, route_of
 from luciole.service.checking import read_labels, read_name, read_priority, refuse_unknown
 from luciole.service.jobs import entry_flags
 
@@ -73,44 +74,55 @@ def read_request_options(handler: str, options: RequestOptions) -> RequestChoice
     )
 
 
-def make_request(
-    spec: JobSpec,
-    job_id: JobId,
-    payload: bytes,
-    *,
-    request_id: int,
-    shards: int,
-    choices: RequestChoices = PLAIN,
-    now_us: Instant = 0,
-) -> EnqueueRequest:
-    """Return one execution by request, ready to be stored.
+class RequestForm:
+    """What the requests of one job version with the same options have in common, found once for all of them.
 
     Args:
         spec: the job version, without a payload.
         job_id: its id.
-        payload: the encoded call.
-        request_id: from an id segment.
         shards: of the store.
         choices: checked options.
         now_us: what a deadline given as a duration counts from.
     """
-    deadline_us = choices.deadline_us
-    if choices.deadline_after_us is not None:
-        deadline_us = now_us + choices.deadline_after_us
-    return EnqueueRequest(
-        namespace=spec.namespace,
-        request_id=request_id,
-        shard=request_shard(spec.namespace, choices.key, request_id, shards),
-        job_id=job_id,
-        payload=payload,
-        fire_us=choices.at_us,
-        delay_us=choices.delay_us,
-        priority=spec.priority if choices.priority is None else choices.priority,
-        flags=entry_flags(spec),
-        key=choices.key,
-        labels=spec.labels if choices.labels is None else choices.labels,
-        deadline_us=deadline_us,
-    )
+
+    __slots__ = ("_job_id", "_key", "_namespace", "_rest", "_shards")
+
+    def __init__(
+        self, spec: JobSpec, job_id: JobId, *, shards: int, choices: RequestChoices = PLAIN, now_us: Instant = 0
+    ) -> None:
+        deadline_us, labels = choices.deadline_us, spec.labels if choices.labels is None else choices.labels
+        if choices.deadline_after_us is not None:
+            deadline_us = now_us + choices.deadline_after_us
+        self._namespace = spec.namespace
+        self._key = choices.key
+        self._shards = shards
+        self._job_id = job_id
+        blank = EnqueueRequest(
+            request_id=0,
+            shard=0,
+            job_id=job_id,
+            payload=None,
+            namespace=spec.namespace,
+            fire_us=choices.at_us,
+            delay_us=choices.delay_us,
+            priority=spec.priority if choices.priority is None else choices.priority,
+            flags=entry_flags(spec),
+            key=choices.key,
+            labels=labels,
+            deadline_us=deadline_us,
+            route=route_of(spec.route_id(), labels_mark(labels)),
+        )
+        self._rest = blank[4:]  # Behind the payload.
+
+    def request(self, payload: bytes, request_id: int) -> EnqueueRequest:
+        """Return one execution by request, ready to be stored.
+
+        Args:
+            payload: the encoded call.
+            request_id: from an id segment.
+        """
+        shard = request_shard(self._namespace, self._key, request_id, self._shards)
+        return EnqueueRequest(request_id, shard, self._job_id, payload, *self._rest)
 
 
 def _read_moment(value: object, *, field: str) -> Instant:

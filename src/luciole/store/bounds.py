@@ -16,6 +16,7 @@ from luciole.model.job import JobSpec
 from luciole.model.lease import Lease, trusted_until_us
 from luciole.model.outbox import Settlement
 from luciole.model.plan import Plan, ReadyRoute, RouteBatch
+from luciole.model.routing import ROUTE_MASK
 from luciole.model.schedule import NewSchedule
 from luciole.model.stride import Stride
 
@@ -187,6 +188,8 @@ def check_request(request: EnqueueRequest, shards: int) -> None:
     check_text("key", request.key or "", limits.KEY_LENGTH_MAX)
     check_text("content_type", request.content_type, limits.NAME_LENGTH_MAX)
     check_labels(request.labels)
+    if not 0 <= request.route <= ROUTE_MASK:
+        raise InvalidValue(f"route: {request.route} is outside 0 to {ROUTE_MASK}; make it with `route_of`")
     if request.delay_us < 0:
         raise InvalidValue(f"delay: {request.delay_us} us is negative")
     if request.payload is not None and len(request.payload) > limits.PAYLOAD_BYTES_MAX:

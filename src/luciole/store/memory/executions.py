@@ -167,7 +167,7 @@ class MemoryExecutions(MemoryClient):
             content_type=content_type,
             labels=request.labels or None,
             deadline_us=request.deadline_us,
-            route=route_of(self._state.route_of_job(request.job_id), labels_mark(request.labels)),
+            route=request.route or route_of(self._state.route_of_job(request.job_id), labels_mark(request.labels)),
         )
         self._state.open_execution(execution, entry)
         if request.key is not None:

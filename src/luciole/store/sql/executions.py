@@ -1,7 +1,6 @@
 """Executions by request, and their end, over SQL."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from luciole import limits
@@ -93,21 +92,38 @@ def enqueue(requests: Sequence[EnqueueRequest], *, inside: bool = False) -> Scri
         requests: what to create.
         inside: it is part of a transaction of somebody else's, which must survive whatever is found.
     """
+    if not inside and _are_plain(requests):
+        return (yield from _enqueue_plain(requests))
     if len(requests) == 1:
-        if not inside and _is_plain(requests[0]):
-            request = requests[0]
-            rows = yield Query("enqueue_new", rows=(_plain_row(request),), alone=True, new=True)
-            if rows:
-                return (Enqueued(key=_key(request, rows[0][0]), created=True),)
         answer = yield from _enqueue_lone(requests[0])
         if answer is not None:
             return (answer,)
+    return (yield from _enqueue_any(requests))
+
+
+def _enqueue_any(requests: Sequence[EnqueueRequest], *, alone: bool = True) -> Script[tuple[Enqueued, ...]]:
     answers: dict[int, Enqueued] = {}
     turns = list(_turns(requests))
+    alone = alone and len(turns) == 1 and all(request.key is None for request in requests)
     for turn in turns:
-        alone = len(turns) == 1 and all(request.key is None for request in requests)
         answers.update((yield from _enqueue_turn(turn, alone)))
     return tuple(answers[place] for place in range(len(requests)))
+
+
+def _enqueue_plain(requests: Sequence[EnqueueRequest]) -> Script[tuple[Enqueued, ...]]:
+    """Create executions that have nothing but a payload; what is there already, for whatever reason, is looked up."""
+    rows = sorted(map(_plain_row, requests))
+    new = {part: fire_us for fire_us, part in (yield Query("enqueue_new", rows=rows, alone=True, new=True))}
+    old: Iterator[Enqueued] = iter(())
+    if len(new) < len(requests):
+        rest = [request for request in requests if -request.request_id not in new]
+        old = iter((yield from _enqueue_any(rest, alone=not new)))
+    return tuple(
+        Enqueued(ExecutionKey(request.shard, NO_SCHEDULE, fire_us, part), created=True)
+        if (fire_us := new.get(part := -request.request_id)) is not None
+        else next(old)
+        for request in requests
+    )
 
 
 def _enqueue_and_tell(requests: Sequence[EnqueueRequest]) -> Script[tuple[Enqueued, ...]]:
@@ -215,6 +231,8 @@ def _row(
         request.schedule_id,
         -request.request_id,
         fire_us,
+        request.payload,
+        request.key,
         request.delay_us,
         request.job_id,
         int(ExecutionState.QUEUED if waits else ExecutionState.READY),
@@ -222,44 +240,47 @@ def _row(
         request.priority,
         request.flags if flags is None else flags,
         int(request.origin),
-        request.payload,
         None if request.payload is None else request.content_type,
         labels_text(request.labels),
         request.deadline_us,
         request.namespace,
-        request.key,
         None if request.replay_of is None else request.replay_of.text(),
         None if request.parent is None else request.parent.text(),
-        labels_mark(request.labels),
+        request.route,
+        0 if request.route else labels_mark(request.labels),
     )
 
 
-def _is_plain(request: EnqueueRequest) -> bool:
-    """Tell whether a request has nothing but a payload, and no time of its own, by which it could exist already."""
-    return (
-        request.key is None
-        and request.fire_us is None
-        and request.deadline_us is None
-        and not request.labels
-        and request.payload is not None
-        and request.schedule_id == NO_SCHEDULE
-        and request.origin is Origin.ENQUEUE
-        and request.replay_of is None
-        and request.parent is None
-    )
+def _are_plain(requests: Sequence[EnqueueRequest]) -> bool:
+    """Tell whether requests have nothing but a payload, and no time of their own, by which they could exist already."""
+    for request in requests:
+        if (
+            request.key is not None
+            or request.fire_us is not None
+            or request.deadline_us is not None
+            or request.labels
+            or request.payload is None
+            or not request.route
+            or request.origin is not Origin.ENQUEUE
+            or request.replay_of is not None
+            or request.parent is not None
+        ):
+            return False
+    return len(requests) == 1 or len({request.request_id for request in requests}) == len(requests)
 
 
 def _plain_row(request: EnqueueRequest) -> tuple[Any, ...]:
     return (
         request.shard,
         -request.request_id,
+        request.payload,
         request.job_id,
         request.delay_us,
         request.priority,
         request.flags,
-        request.payload,
         request.content_type,
         request.namespace,
+        request.route,
     )
 
 
@@ -286,7 +307,7 @@ def _trigger(request: EnqueueRequest) -> Script[Enqueued | None]:
     if admission is Admission.SKIP:
         return None
     if request.key is not None:
-        yield from _claim([replace(request, fire_us=fire_us)])
+        yield from _claim([request._replace(fire_us=fire_us)])
     flags = flags_under(overlap, request.flags)
     yield from _insert([_row(request, fire_us, flags=flags, waits=admission is Admission.WAIT)])
     yield Query("bump_cursors", rows=[(*group, 1)])

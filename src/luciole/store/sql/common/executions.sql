@@ -14,11 +14,12 @@ FROM {rows} JOIN request_key ON request_key.namespace = batch.namespace AND requ
 
 -- The entry comes first, because it may come only with its execution. Answers with those that are new.
 -- name: enqueue
--- rows: shard int, schedule_id bigint, part bigint, fire_us bigint, delay_us bigint, job_id bigint, state int, entry_state int, priority int, flags int, origin int, payload blob, content_type text, labels text, deadline_us bigint, namespace text, request_key text, replay_of text, parent text, mark bigint
+-- rows: shard int, schedule_id bigint, part bigint, fire_us bigint, payload blob, request_key text, delay_us bigint, job_id bigint, state int, entry_state int, priority int, flags int, origin int, content_type text, labels text, deadline_us bigint, namespace text, replay_of text, parent text, route bigint, mark bigint
 INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, route)
 SELECT shard, schedule_id, coalesce(fire_us, {now_us} + delay_us), part, job_id, entry_state, 1,
     CASE WHEN fire_us > {now_us} + delay_us THEN fire_us ELSE {now_us} + delay_us END, priority, flags,
-    (coalesce((SELECT route FROM job WHERE job.job_id = batch.job_id), 0) + mark) & 4611686018427387903
+    CASE WHEN route <> 0 THEN route
+        ELSE (coalesce((SELECT route FROM job WHERE job.job_id = batch.job_id), 0) + mark) & 4611686018427387903 END
 FROM {rows} WHERE NOT EXISTS (
     SELECT 1 FROM execution WHERE execution.shard = batch.shard AND execution.schedule_id = batch.schedule_id
     AND execution.fire_us = batch.fire_us AND execution.part = batch.part
@@ -32,14 +33,27 @@ SELECT shard, schedule_id, coalesce(fire_us, {now_us} + delay_us), part, job_id,
 FROM {rows} WHERE true
 ON CONFLICT (shard, schedule_id, fire_us, part) DO NOTHING;
 
--- One request whose id nobody has used, with nothing but a payload: `enqueue` with less to carry.
+-- Requests whose ids nobody has used, with nothing but a payload: `enqueue` with half as much to carry. Answers with
+-- those that are new; a dialect may leave out the look for what is there, where it can do without an answer then.
 -- name: enqueue_new
--- rows: shard int, part bigint, job_id bigint, delay_us bigint, priority int, flags int, payload blob, content_type text, namespace text
--- why: it saves work where each statement is a round trip; without it enqueue does the same
+-- rows: shard int, part bigint, payload blob, job_id bigint, delay_us bigint, priority int, flags int, content_type text, namespace text, route bigint
+INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, route)
+SELECT shard, 0, {now_us} + delay_us, part, job_id, 1, 1, {now_us} + delay_us, priority, flags, route
+FROM {rows} WHERE NOT EXISTS (
+    SELECT 1 FROM execution WHERE execution.shard = batch.shard AND execution.schedule_id = 0
+    AND execution.fire_us = {now_us} + batch.delay_us AND execution.part = batch.part
+)
+RETURNING fire_us, part;
+INSERT INTO execution (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, origin,
+    created_us, payload, content_type, namespace)
+SELECT shard, 0, {now_us} + delay_us, part, job_id, 0, 1, {now_us} + delay_us, priority, flags, 1, {now_us},
+    payload, content_type, namespace
+FROM {rows} WHERE true
+ON CONFLICT (shard, schedule_id, fire_us, part) DO NOTHING;
 
 -- One request with a request key: claims the key, and creates what it names.
 -- name: enqueue_named
--- rows: shard int, schedule_id bigint, part bigint, fire_us bigint, delay_us bigint, job_id bigint, state int, entry_state int, priority int, flags int, origin int, payload blob, content_type text, labels text, deadline_us bigint, namespace text, request_key text, replay_of text, parent text, mark bigint
+-- rows: shard int, schedule_id bigint, part bigint, fire_us bigint, payload blob, request_key text, delay_us bigint, job_id bigint, state int, entry_state int, priority int, flags int, origin int, content_type text, labels text, deadline_us bigint, namespace text, replay_of text, parent text, route bigint, mark bigint
 -- why: it saves round trips; without them claim_request_keys, find_request_keys and enqueue do the same
 
 -- name: schedule_of_request

@@ -307,44 +307,45 @@ SELECT batch.shard, batch.schedule_id, batch.before_us, fired.fire_us FROM {rows
 ) AS fired;
 
 -- name: enqueue
--- rows: shard int, schedule_id bigint, part bigint, fire_us bigint, delay_us bigint, job_id bigint, state int, entry_state int, priority int, flags int, origin int, payload blob, content_type text, labels text, deadline_us bigint, namespace text, request_key text, replay_of text, parent text
+-- rows: shard int, schedule_id bigint, part bigint, fire_us bigint, payload blob, request_key text, delay_us bigint, job_id bigint, state int, entry_state int, priority int, flags int, origin int, content_type text, labels text, deadline_us bigint, namespace text, replay_of text, parent text, route bigint, mark bigint
+-- group: delay_us, job_id, state, entry_state, priority, flags, origin, content_type, labels, deadline_us, namespace, replay_of, parent, route, mark
 -- why: one statement, so one round trip; the entry comes only with its execution, and both have one clock
-WITH made AS (
+WITH batch AS MATERIALIZED (
+    SELECT * FROM {rows}
+), made AS (
     INSERT INTO execution (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, origin,
         created_us, payload, content_type, labels, deadline_us, namespace, request_key, replay_of, parent)
     SELECT shard, schedule_id, coalesce(fire_us, {now_us} + delay_us), part, job_id, state, 1,
         greatest(fire_us, {now_us} + delay_us), priority, flags, origin, {now_us}, payload, content_type, labels,
         deadline_us, namespace, request_key, replay_of, parent
-    FROM {rows}
+    FROM batch
     ON CONFLICT (shard, schedule_id, fire_us, part) DO NOTHING
-    RETURNING shard, schedule_id, fire_us, part, job_id, state, due_us, priority, flags, labels
+    RETURNING part
 )
 INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, route)
-SELECT shard, schedule_id, fire_us, part, job_id, CASE WHEN state = 4 THEN 2 ELSE 1 END, 1, due_us, priority, flags,
-    (coalesce((SELECT route FROM job WHERE job.job_id = made.job_id), 0) + CASE WHEN labels IS NULL THEN 0 ELSE
-        ('x' || substr(encode(sha256(convert_to(labels, 'UTF8')), 'hex'), 1, 15))::bit(60)::bigint END
-    ) & 4611686018427387903
-FROM made RETURNING fire_us, part;
+SELECT shard, schedule_id, coalesce(fire_us, {now_us} + delay_us), part, job_id, entry_state, 1,
+    greatest(fire_us, {now_us} + delay_us), priority, flags, CASE WHEN route <> 0 THEN route
+        ELSE (coalesce((SELECT route FROM job WHERE job.job_id = batch.job_id), 0) + mark) & 4611686018427387903 END
+FROM batch WHERE (part IN (SELECT part FROM made)) IS TRUE
+RETURNING fire_us, part;
 
 -- name: enqueue_new
--- rows: shard int, part bigint, job_id bigint, delay_us bigint, priority int, flags int, payload blob, content_type text, namespace text
--- why: a lone caller waits for each microsecond: less than half of the values, and no look for a row of the same key before
--- it is written (it would raise a unique violation). OFFSET 0 makes the clock one value instead of three
+-- rows: shard int, part bigint, payload blob, job_id bigint, delay_us bigint, priority int, flags int, content_type text, namespace text, route bigint
+-- group: job_id, delay_us, priority, flags, content_type, namespace, route
+-- why: one statement, and no look for a row of the same key before one is written: that raises a unique violation
 WITH made AS (
     INSERT INTO execution (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, origin,
         created_us, payload, content_type, namespace)
-    SELECT shard, 0, at_us + delay_us, part, job_id, 0, 1, at_us + delay_us, priority, flags, 1, at_us, payload,
-        content_type, namespace
-    FROM (SELECT batch.*, {now_us} AS at_us FROM {rows} OFFSET 0) AS asked
-    RETURNING shard, fire_us, part, job_id, priority, flags
+    SELECT shard, 0, {now_us} + delay_us, part, job_id, 0, 1, {now_us} + delay_us, priority, flags, 1, {now_us},
+        payload, content_type, namespace
+    FROM {rows}
 )
 INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, route)
-SELECT shard, 0, fire_us, part, job_id, 1, 1, fire_us, priority, flags,
-    coalesce((SELECT route FROM job WHERE job.job_id = made.job_id), 0) & 4611686018427387903
-FROM made RETURNING fire_us;
+SELECT shard, 0, {now_us} + delay_us, part, job_id, 1, 1, {now_us} + delay_us, priority, flags, route
+FROM {rows} RETURNING fire_us, part;
 
 -- name: enqueue_named
--- rows: shard int, schedule_id bigint, part bigint, fire_us bigint, delay_us bigint, job_id bigint, state int, entry_state int, priority int, flags int, origin int, payload blob, content_type text, labels text, deadline_us bigint, namespace text, request_key text, replay_of text, parent text
+-- rows: shard int, schedule_id bigint, part bigint, fire_us bigint, payload blob, request_key text, delay_us bigint, job_id bigint, state int, entry_state int, priority int, flags int, origin int, content_type text, labels text, deadline_us bigint, namespace text, replay_of text, parent text, route bigint, mark bigint
 -- why: one statement, so one round trip instead of six. Who waited for another's claim of the same key can't see on
 -- this snapshot what that one made: there is no answer then, and nothing was written
 WITH claimed AS (
@@ -359,14 +360,13 @@ WITH claimed AS (
         replay_of, parent
     FROM {rows} CROSS JOIN claimed
     ON CONFLICT (shard, schedule_id, fire_us, part) DO NOTHING
-    RETURNING shard, schedule_id, fire_us, part, job_id, state, due_us, priority, flags, labels
+    RETURNING fire_us, due_us
 ), told AS (
     INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, route)
-    SELECT shard, schedule_id, fire_us, part, job_id, CASE WHEN state = 4 THEN 2 ELSE 1 END, 1, due_us, priority, flags,
-    (coalesce((SELECT route FROM job WHERE job.job_id = made.job_id), 0) + CASE WHEN labels IS NULL THEN 0 ELSE
-        ('x' || substr(encode(sha256(convert_to(labels, 'UTF8')), 'hex'), 1, 15))::bit(60)::bigint END
-    ) & 4611686018427387903
-    FROM made RETURNING part
+    SELECT shard, schedule_id, made.fire_us, part, job_id, entry_state, 1, made.due_us, priority, flags,
+        CASE WHEN route <> 0 THEN route
+        ELSE (coalesce((SELECT route FROM job WHERE job.job_id = batch.job_id), 0) + mark) & 4611686018427387903 END
+    FROM {rows} CROSS JOIN made RETURNING part
 )
 SELECT shard, schedule_id, claimed.fire_us, part, EXISTS (SELECT FROM told) FROM {rows} CROSS JOIN claimed
 UNION ALL
