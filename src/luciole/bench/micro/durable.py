@@ -17,6 +17,8 @@ from luciole.model.job import JobSpec
 from luciole.runtime.clock import SystemClock
 
 _SHARDS = 32
+_JOB = JobSpec(namespace="bench", handler="bench.handler")
+_ROUTE = _JOB.route_id()
 _IDS = 4_096
 
 
@@ -60,7 +62,7 @@ class Bench(NamedTuple):
         (request_id,) = await self.ids.take()
         shard = request_shard("bench", None, request_id, _SHARDS)
         request = EnqueueRequest(
-            namespace="bench", request_id=request_id, shard=shard, job_id=self.job_id, payload=b"{}"
+            namespace="bench", request_id=request_id, shard=shard, job_id=self.job_id, payload=b"{}", route=_ROUTE
         )
         await self.enqueuer.enqueue(request)
 
@@ -118,7 +120,7 @@ async def open_bench(place: Place, commits: Commits) -> AsyncIterator[Bench]:
     await store.open()
     ids = IdSource(store)
     try:
-        (job_id,) = await store.intern_jobs([JobSpec(namespace="bench", handler="bench.handler")])
+        (job_id,) = await store.intern_jobs([_JOB])
         bench = Bench(Enqueuer(store), ids, job_id, commits)
         yield bench
         await bench.enqueuer.close()

@@ -1,6 +1,7 @@
 """Executions by request, and their end."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 from luciole import limits
@@ -10,6 +11,7 @@ from luciole.model.execution import Enqueued, ExecutionState, Origin
 from luciole.model.ids import ExecutionKey, parse_execution_key
 from luciole.model.job import EntryFlag, Overlap
 from luciole.model.outbox import Delivery, Settled
+from luciole.model.routing import ROUTE_MASK, labels_mark, route_of
 from luciole.store.reads import TROUBLED_STATES, ExecutionFilter
 from luciole.store.spi import Store
 from luciole.testing.contract.harness import StoreHarness
@@ -177,6 +179,8 @@ class TestEnqueue(StoreContract):
             ({"shard": a.shards}, InvalidValue),
             ({"request_id": 0}, InvalidValue),
             ({"delay_us": -1}, InvalidValue),
+            ({"route": -1}, InvalidValue),
+            ({"route": ROUTE_MASK + 1}, InvalidValue),
         ]
         for fields, error in bad:
             request = a_request(**{"request_id": good.request_id + 1, "job_id": good.job_id, **fields})
@@ -185,6 +189,49 @@ class TestEnqueue(StoreContract):
         with raises(InvalidValue):
             await a.enqueue([good] * (limits.ENQUEUE_BATCH_MAX + 1))
         assert await executions(a) == {}
+
+    async def test_a_request_that_tells_its_route_is_stored_like_any_other(self, harness: StoreHarness) -> None:
+        """Goal: whether the caller or the store looks at the job can't be seen afterwards (nor which way is taken)."""
+        a, b = harness.clients
+        no_key = ExecutionKey(0, 0, 0, 0)
+        job = a_job(priority=3)
+        job_id = await job_id_of(a, job)
+        await harness.stop_clock(await a.now_us())
+        for labels in ((), (("gpu", "yes"),)):
+            alike = []
+            for route in (0, route_of(job.route_id(), labels_mark(labels))):
+                segment = await a.take_ids(3)
+                one, *more = [
+                    a_request(segment.first + n, job_id, payload=b"{}", delay_us=SECOND_US, labels=labels, route=route)
+                    for n in range(3)
+                ]
+                for answer in (*await a.enqueue([one]), *await a.enqueue(more)):
+                    entry, view = await ready_entry(b, answer.key), await execution_of(b, answer.key)
+                    alike.append((entry._replace(key=no_key), replace(view, key=no_key)))
+            assert alike == [alike[0]] * 6
+
+    async def test_of_a_batch_only_what_is_not_there_is_made(self, harness: StoreHarness) -> None:
+        """Goal: requests that are taken to be new, and of which some are not, come to one execution each (I1)."""
+        a, b = harness.clients
+        job = a_job()
+        job_id, segment = await job_id_of(a, job), await a.take_ids(4)
+        one, two, three, four = [
+            a_request(segment.first + n, job_id, n % 2, payload=b"{}", route=job.route_id()) for n in range(4)
+        ]
+        await harness.stop_clock(await a.now_us())
+        first = await a.enqueue([two, three])
+        again = await b.enqueue([one, two, three, four])
+        twice = await a.enqueue([four, four])
+        assert [answer.created for answer in (*first, *again, *twice)] == [True] * 3 + [
+            False,
+            False,
+            True,
+            False,
+            False,
+        ]
+        assert (again[1].key, again[2].key) == (first[0].key, first[1].key)
+        assert twice[0].key == twice[1].key == again[3].key
+        assert len(await ready_keys(a)) == len(await executions(a)) == 4
 
     async def test_a_full_batch_answers_in_order(self, harness: StoreHarness) -> None:
         a, _ = harness.clients

@@ -22,7 +22,7 @@ SELECT shard, schedule_id, coalesce(fire_us, {now_us} + delay_us), part, job_id,
         ELSE (coalesce((SELECT route FROM job WHERE job.job_id = batch.job_id), 0) + mark) & 4611686018427387903 END
 FROM {rows} WHERE NOT EXISTS (
     SELECT 1 FROM execution WHERE execution.shard = batch.shard AND execution.schedule_id = batch.schedule_id
-    AND execution.fire_us = batch.fire_us AND execution.part = batch.part
+    AND execution.fire_us = coalesce(batch.fire_us, {now_us} + batch.delay_us) AND execution.part = batch.part
 )
 RETURNING fire_us, part;
 INSERT INTO execution (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, origin,
