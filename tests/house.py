@@ -134,21 +134,36 @@ def words(root: Path) -> Iterator[str]:
 
 
 def public_names(root: Path) -> Iterator[str]:
-    """The package offers a few names from elsewhere and holds nothing itself."""
+    """The package offers a few names from elsewhere and holds nothing itself but what imports them when used."""
     source = Source(root, root / "src/luciole/__init__.py")
-    imported: set[str] = set()
+    imported: dict[str, str] = {}
+    places: dict[str, str] = {}
     offered: set[str] = set()
-    for node in source.tree.body[1:]:  # The docstring is ruff's.
+    body = source.tree.body[1:]  # The docstring is ruff's.
+    typed = [node for node in body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    for node in (*body, *(inner for one in typed for inner in one.body)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("luciole."):
-            imported |= {alias.asname or alias.name for alias in node.names}
+            imported |= {alias.asname or alias.name: node.module or "" for alias in node.names}
         elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             offered |= set(ast.literal_eval(node.value))
-        else:
-            yield f"{source.at(node)}: only imports from luciole and __all__ stand here"
-    if imported != offered:
-        yield f"{source.at(source.tree)}: imported and offered differ: {sorted(imported ^ offered)}"
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_PLACES":
+            places |= ast.literal_eval(node.value)
+        elif node not in typed and ast.unparse(node).partition("\n")[0] not in _LAZINESS:
+            yield f"{source.at(node)}: only imports from luciole, and what does them when used, stand here"
+    if set(imported) != offered:
+        yield f"{source.at(source.tree)}: imported and offered differ: {sorted(set(imported) ^ offered)}"
+    if typed and places != imported:
+        yield f"{source.at(source.tree)}: _PLACES differ: {sorted(dict(places.items() ^ imported.items()))}"
     if len(offered) > PUBLIC_NAMES_MAX:
         yield f"{source.at(source.tree)}: {len(offered)} public names; at most {PUBLIC_NAMES_MAX}"
+
+
+#: What imports the public names when they are first used.
+_LAZINESS = {
+    "from importlib import import_module",
+    "from typing import TYPE_CHECKING",
+    "def __getattr__(name: str) -> object:",
+}
 
 
 def _imported(node: ast.AST) -> list[str]:

@@ -65,6 +65,12 @@ def methods(count: int) -> str:
 MODEL = "src/luciole/model/x.py"
 ENGINE = "src/luciole/engine/x.py"
 PUBLIC = "src/luciole/__init__.py"
+LAZY = """'''Doc.'''
+if TYPE_CHECKING:
+    from luciole.x import a
+__all__ = ['a']
+_PLACES = {'a': 'luciole.x'}
+"""
 
 BROKEN = [
     (house.sizes, ENGINE, "x = 1\n" * 601, "the file has 601 lines"),
@@ -84,6 +90,8 @@ BROKEN = [
     (house.public_names, PUBLIC, "'''Doc.'''\nimport asyncio", "only imports from luciole"),
     (house.public_names, PUBLIC, "'''Doc.'''\nfrom luciole.x import a", "differ: ['a']"),
     (house.public_names, PUBLIC, "'''Doc.'''\n__all__ = ['a']", "differ: ['a']"),
+    (house.public_names, PUBLIC, "'''Doc.'''\ndef f(): return 1", "only imports from luciole"),
+    (house.public_names, PUBLIC, LAZY.replace("'luciole.x'}", "'luciole.y'}"), "_PLACES differ: ['a']"),
     (house.public_names, PUBLIC, f"'''Doc.'''\n__all__ = {[str(n) for n in range(31)]}", "31 public names"),
     (house.pure_model, MODEL, "import msgspec", "does not import msgspec"),
     (house.pure_model, MODEL, "from asyncio import Event", "does not import asyncio"),
@@ -120,6 +128,7 @@ KEPT = [
     (house.names, ENGINE, "class Basement: x = 1"),
     (house.words, "src/luciole/bench/x.py", "def f(workers): return 1\nclass Worker: x = 1"),
     (house.public_names, PUBLIC, "'''Doc.'''\nfrom luciole.app import App\n__all__ = ['App']"),
+    (house.public_names, PUBLIC, LAZY),
     (house.pure_model, MODEL, "import dataclasses\nfrom luciole.errors import Rejected"),
     (house.frozen_values, MODEL, "@dataclass(frozen=True, slots=True, kw_only=True)\nclass V: x: int"),
     (house.no_stubs, ENGINE, "class S(Protocol):\n    def verb(self) -> int: ..."),

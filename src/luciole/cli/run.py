@@ -94,7 +94,10 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line; return its exit code.
 
     2: the request is wrong. 3: the state does not allow it. 4: something is down; try again. 5: something must be
-    repaired first. 130: interrupted.
+    repaired first. The bench has codes of its own.
+
+    Raises:
+        KeyboardInterrupt: it was interrupted.
     """
     color = False if os.environ.get("NO_COLOR") else None
     try:
@@ -111,7 +114,7 @@ def run(arguments: Sequence[str]) -> int:
         _complain(problem.format_message(), color=color)
         return problem.exit_code
     except (click.Abort, KeyboardInterrupt) as problem:
-        return _interrupted(problem, color=color)
+        return _unanswered(problem, color=color)
     except LucioleError as problem:
         _complain(hide_passwords(str(problem)), color=color)
         return problem.exit_code
@@ -127,12 +130,16 @@ def hide_passwords(text: str) -> str:
     return _PASSWORD.sub(r"\1:***@", text)
 
 
-def _interrupted(problem: BaseException, *, color: bool | None) -> int:
-    """Return the exit code of a command that was interrupted, or that asked where nobody can answer."""
+def _unanswered(problem: BaseException, *, color: bool | None) -> int:
+    """Return the exit code of a command that asked where nobody can answer.
+
+    Raises:
+        KeyboardInterrupt: it was interrupted.
+    """
     if isinstance(problem.__cause__ or problem.__context__, EOFError):
         _complain("nobody is here to say yes; pass --yes", color=color)
         return 2
-    return 130
+    raise KeyboardInterrupt from problem
 
 
 def _complain(text: str, *, color: bool | None) -> None:
