@@ -82,7 +82,7 @@ ENQUEUE_BATCH_MAX: Final = 1_000
 ENQUEUE_QUEUE_MAX: Final = 10_000
 REPORT_BATCH_MAX: Final = 1_000
 DELIVER_BATCH_MAX: Final = 500
-REGISTER_BATCH_MAX: Final = 1_000
+REGISTER_BATCH_MAX: Final = 1000
 #: Schedules that one transaction moves to another instant.
 RESCHEDULE_BATCH_MAX: Final = 5_000
 PRUNE_BATCH_MAX: Final = 1_000
@@ -128,6 +128,10 @@ DURATION_MAX_US: Final = 36_600 * DAY_US
 CALENDAR_MONTHS_MAX: Final = 1_200
 CALENDAR_DAYS_MAX: Final = 36_600
 EXPLAINED_MAX: Final = 1_000
+
+#: What is kept of job options as text and of packed policies: an app has few of each.
+JOB_OPTIONS_KEPT: Final = 1_024
+POLICIES_KEPT: Final = 1_024
 
 #: What the trigger caches keep: parsed triggers, expressions, fields; zones with their policies; next fires.
 TRIGGERS_KEPT: Final = 16_384

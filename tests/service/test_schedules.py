@@ -1,19 +1,19 @@
 """Schedules: what is recorded when they are edited, paused and resumed, and what overlap allows by hand."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
 from luciole import limits
-from luciole.errors import AlreadyExists, IllegalState, NotFound
+from luciole.errors import AlreadyExists, IllegalState, NotFound, StoreUnavailable
 from luciole.model.execution import ExecutionState, Origin
-from luciole.model.ids import ExecutionKey
+from luciole.model.ids import ExecutionKey, ScheduleId
 from luciole.model.instant import Instant
 from luciole.model.job import JobSpec
 from luciole.model.outbox import AttemptOutcome, Settlement
-from luciole.model.schedule import Policy, Reason, ScheduleState
+from luciole.model.schedule import NewSchedule, Policy, Reason, ScheduleState
 from luciole.model.trigger import every
 from luciole.service import executions, schedules
 from luciole.service.schedules import Declaration
@@ -142,6 +142,19 @@ async def test_thousands_are_declared_in_pages(store: MemoryStore) -> None:
     again = await schedules.declare(store, [*many, one(name="late")])
     assert (first.created, again.created, again.unchanged) == (2_500, 1, 2_500)
     assert again.ids[:2_500] == first.ids
+
+
+async def test_after_a_failure_no_further_page_is_begun(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = []
+
+    async def fail(page: Sequence[NewSchedule], *, first_id: int) -> tuple[ScheduleId | None, ...]:
+        begun.append((page[0].spec.name, first_id))
+        raise StoreUnavailable("the store went away")
+
+    monkeypatch.setattr(store, "put_schedules", fail)
+    with pytest.raises(StoreUnavailable):
+        await schedules.declare(store, [one(name=f"s-{n:05}") for n in range(3 * limits.REGISTER_BATCH_MAX)])
+    assert [name for name, _ in begun] == ["s-00000"]
 
 
 async def test_a_name_twice_is_refused_before_anything_is_written(store: MemoryStore) -> None:

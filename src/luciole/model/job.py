@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Literal, TypeAlias
 
@@ -95,22 +96,11 @@ class JobSpec:
 
     def options_text(self) -> str:
         """Return everything but namespace, handler and payload as canonical JSON text (what stores keep)."""
-        options: dict[str, Any] = {
-            "retry": [
-                self.retry.limit,
-                self.retry.delay_us,
-                self.retry.factor,
-                self.retry.delay_max_us,
-                self.retry.jitter,
-            ],
-            "timeout_us": self.timeout_us,
-            "at_most_once": self.at_most_once,
-            "losses_max": self.losses_max,
-            "run_in": self.run_in,
-            "labels": [list(pair) for pair in self.labels],
-            "priority": self.priority,
-        }
-        return json.dumps(options, separators=(",", ":"), sort_keys=True)
+        # Value by value, so that equal numbers of two types are not taken for each other.
+        return _options_text(
+            *(self.retry.limit, self.retry.delay_us, self.retry.factor, self.retry.delay_max_us, self.retry.jitter),
+            *(self.timeout_us, self.at_most_once, self.losses_max, self.run_in, self.labels, self.priority),
+        )
 
     def route_id(self) -> RouteId:
         """Return the number of what it asks of an executor."""
@@ -124,6 +114,22 @@ class JobSpec:
             hasher.update(len(part).to_bytes(8, "big"))
             hasher.update(part)
         return hasher.digest()
+
+
+@lru_cache(maxsize=limits.JOB_OPTIONS_KEPT, typed=True)
+def _options_text(*values: Any) -> str:  # noqa: ANN401 - what the cache is keyed by, each with its type
+    """Return options as canonical JSON text, once for all payloads of a job."""
+    *retry, timeout_us, at_most_once, losses_max, run_in, labels, priority = values
+    options = {
+        "retry": retry,
+        "timeout_us": timeout_us,
+        "at_most_once": at_most_once,
+        "losses_max": losses_max,
+        "run_in": run_in,
+        "labels": [list(pair) for pair in labels],
+        "priority": priority,
+    }
+    return json.dumps(options, separators=(",", ":"), sort_keys=True)
 
 
 def job_spec_from_row(namespace: str, handler: str, payload: bytes, content_type: str, options: str) -> JobSpec:

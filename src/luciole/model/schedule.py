@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from luciole import limits
@@ -165,17 +166,23 @@ def pack_policy(policy: Policy, job: JobSpec) -> int:
     Overlap (2 bits), misfire (2), limit (10), lateness in ms (40), priority (4), at-most-once (1): with it the
     planner needs no look at the job.
     """
+    return _pack(policy, job.priority, job.at_most_once)
+
+
+@lru_cache(maxsize=limits.POLICIES_KEPT)
+def _pack(policy: Policy, priority: int, at_most_once: bool) -> int:  # noqa: FBT001 - a bit of the number
     late_ms = min(policy.misfire_after_us // limits.MS_US, (1 << _LATE_BITS) - 1)
     return (
         _OVERLAPS.index(policy.overlap)
         | _MISFIRE_CODES.index(policy.misfire) << 2
         | policy.catch_up_limit << 4
         | late_ms << 14
-        | job.priority << _PRIORITY_SHIFT
-        | (_AT_MOST_ONCE if job.at_most_once else 0)
+        | priority << _PRIORITY_SHIFT
+        | (_AT_MOST_ONCE if at_most_once else 0)
     )
 
 
+@lru_cache(maxsize=limits.POLICIES_KEPT)
 def unpack_policy(policy_id: int) -> Policy:
     """Return the policy of `pack_policy`.
 

@@ -1,7 +1,10 @@
 """Schedules: declared, paused, resumed, edited, deleted, triggered and explained."""
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice, starmap
 from types import NoneType
 
 from luciole import limits
@@ -28,6 +31,9 @@ from luciole.service.checking import read_choice
 from luciole.service.jobs import entry_flags
 from luciole.store.reads import Page, ScheduleFilter
 from luciole.store.spi import Store
+
+#: Transactions of one declaration that are under way at once: one is written while the next is made ready (I10).
+_BATCHES_AT_ONCE = 2
 
 #: States in which the cursor names a fire time that still has no outcome.
 _WITH_CURSOR = frozenset({ScheduleState.ACTIVE, ScheduleState.PAUSED, ScheduleState.PARKED})
@@ -100,19 +106,20 @@ async def declare(
     """
     _refuse_twins(declarations)
     known = await _known(store, namespace, owner) if declarations else {}
-    now_us = await store.now_us()
-    fresh: list[NewSchedule] = []
+    reading = _Reading(namespace, owner, await store.now_us())
+    fresh: list[tuple[ScheduleSpec, Trigger, ScheduleView | None]] = []
     spots: list[int] = []
     ids = [0] * len(declarations)
     for spot, one in enumerate(declarations):
-        spec = _spec(one, namespace, owner)
+        spec = reading.spec(one)
         view = known.get(one.name)
         if view is not None and view.spec == spec and view.state is not ScheduleState.DELETED:
             ids[spot] = view.schedule_id
             continue
-        fresh.append(_new(spec, one.trigger, now_us, view))
+        fresh.append((spec, one.trigger, view))
         spots.append(spot)
-    for spot, schedule_id in zip(spots, await _put(store, fresh), strict=True):
+    # Each is made ready when its turn comes, while the store writes those before it.
+    for spot, schedule_id in zip(spots, await _put(store, starmap(reading.new, fresh), len(fresh)), strict=True):
         ids[spot] = schedule_id
     created = sum(declarations[spot].name not in known for spot in spots)
     return Declared(
@@ -240,8 +247,8 @@ async def edit(
     view = await find_schedule(store, namespace, name)
     chosen = trigger_from_spec(view.spec.trigger) if trigger is None else trigger
     spec = replace(view.spec, trigger=chosen.to_spec(), policy=policy or view.spec.policy)
-    now_us = await store.now_us()
-    await _put(store, [_new(spec, chosen, now_us, view)])
+    reading = _Reading(namespace, view.spec.owner, await store.now_us())
+    await _put(store, iter([reading.new(spec, chosen, view)]), 1)
     return await find_schedule(store, namespace, name)
 
 
@@ -306,35 +313,68 @@ async def _known(store: Store, namespace: str, owner: str) -> dict[str, Schedule
         query = replace(query, page=page.next)
 
 
-def _spec(one: Declaration, namespace: str, owner: str) -> ScheduleSpec:
-    policy = unpack_policy(pack_policy(one.policy, one.job))  # As precise as it is stored, to compare equal later.
-    return ScheduleSpec(
-        namespace=namespace, name=one.name, owner=owner, job=one.job, trigger=one.trigger.to_spec(), policy=policy
-    )
+class _Reading:
+    """What declarations come to at one instant, worked out once for each trigger that they share."""
 
+    def __init__(self, namespace: str, owner: str, now_us: Instant) -> None:
+        self._namespace = namespace
+        self._owner = owner
+        self._now_us = now_us
+        self._texts: dict[int, str] = {}  #: by the trigger's identity: its declaration keeps it
+        self._fires_us: dict[int, Instant | None] = {}
 
-def _new(spec: ScheduleSpec, trigger: Trigger, now_us: Instant, known: ScheduleView | None) -> NewSchedule:
-    fire_us = trigger.next_us(now_us)
-    due_us = _due_us(trigger, known.schedule_id if known else 0, fire_us)
-    # I4: what was due and not planned has its outcome when the trigger that named it goes.
-    return NewSchedule(spec=spec, fire_us=fire_us, due_us=due_us, overdue=_overdue(known, spec, now_us))
+    def spec(self, one: Declaration) -> ScheduleSpec:
+        """Return what is to be stored of a declaration."""
+        text = self._texts.get(id(one.trigger))
+        if text is None:
+            text = self._texts[id(one.trigger)] = one.trigger.to_spec()
+        policy = unpack_policy(pack_policy(one.policy, one.job))  # As precise as it is stored, to compare equal later.
+        return ScheduleSpec(
+            namespace=self._namespace, name=one.name, owner=self._owner, job=one.job, trigger=text, policy=policy
+        )
+
+    def new(self, spec: ScheduleSpec, trigger: Trigger, known: ScheduleView | None) -> NewSchedule:
+        """Return a schedule ready to be stored in place of the one that is known."""
+        key = id(trigger)
+        if key not in self._fires_us:
+            self._fires_us[key] = trigger.next_us(self._now_us)
+        fire_us = self._fires_us[key]
+        due_us = _due_us(trigger, known.schedule_id if known else 0, fire_us)
+        # I4: what was due and not planned has its outcome when the trigger that named it goes.
+        return NewSchedule(spec=spec, fire_us=fire_us, due_us=due_us, overdue=_overdue(known, spec, self._now_us))
 
 
 def _due_us(trigger: Trigger, schedule_id: ScheduleId, fire_us: Instant | None) -> Instant | None:
     return None if fire_us is None else fire_us + jitter_us(trigger.jitter_us, schedule_id, fire_us)
 
 
-async def _put(store: Store, fresh: Sequence[NewSchedule]) -> list[ScheduleId]:
-    if not fresh:
-        return []
-    first_id = (await store.take_ids(len(fresh))).first
-    ids: list[ScheduleId] = []
-    for start in range(0, len(fresh), limits.REGISTER_BATCH_MAX):
-        batch = fresh[start : start + limits.REGISTER_BATCH_MAX]
-        for new, schedule_id in zip(batch, await store.put_schedules(batch, first_id=first_id + start), strict=True):
-            if schedule_id is None:
-                raise await _taken(store, new.spec)
-            ids.append(schedule_id)
+async def _put(store: Store, fresh: Iterator[NewSchedule], count: int) -> list[ScheduleId]:
+    """Store schedules, a batch to a transaction; return their ids, in order."""
+    ids = [0] * count
+    if not count:
+        return ids
+    first_id = (await store.take_ids(count)).first
+    starts = deque(range(0, count, limits.REGISTER_BATCH_MAX))  #: empty after a failure: nothing more is begun
+
+    async def lane() -> None:
+        while starts:
+            start = starts.popleft()
+            batch = list(islice(fresh, limits.REGISTER_BATCH_MAX))
+            try:
+                found = await store.put_schedules(batch, first_id=first_id + start)
+            except BaseException:
+                starts.clear()
+                raise
+            taken = next((new.spec for new, one in zip(batch, found, strict=True) if one is None), None)
+            if taken is not None:
+                starts.clear()
+                raise await _taken(store, taken)
+            ids[start : start + len(batch)] = (one for one in found if one is not None)
+
+    # All lanes have ended before a failure is told: nothing is written after it.
+    ended = await asyncio.gather(*(lane() for _ in range(_BATCHES_AT_ONCE)), return_exceptions=True)
+    for failure in filter(None, ended):
+        raise failure
     return ids
 
 

@@ -231,21 +231,25 @@ def check_schedules(schedules: Sequence[NewSchedule]) -> None:
         PayloadTooLarge: the payload of a job is.
     """
     check_batch("schedules", schedules, limits.REGISTER_BATCH_MAX)
-    names = set()
+    specs = [schedule.spec for schedule in schedules]
+    names = Counter((spec.namespace, spec.name) for spec in specs)
+    for namespace, name in names:
+        check_text("name", name, limits.NAME_LENGTH_MAX)
+        if names[namespace, name] > 1:
+            raise InvalidValue(f"schedules: {name!r} is there twice in namespace {namespace!r}; choose one")
+    # Each text and each job once, however many schedules share it.
+    for namespace in {spec.namespace for spec in specs}:
+        check_text("namespace", namespace, limits.NAME_LENGTH_MAX)
+    for owner in {spec.owner for spec in specs}:
+        check_text("owner", owner, limits.NAME_LENGTH_MAX)
+    for trigger in {spec.trigger for spec in specs}:
+        check_text("trigger", trigger, limits.TRIGGER_LENGTH_MAX)
+    for job in {id(spec.job): spec.job for spec in specs}.values():
+        check_job(job)
     for schedule in schedules:
-        spec = schedule.spec
-        check_text("name", spec.name, limits.NAME_LENGTH_MAX)
-        check_text("namespace", spec.namespace, limits.NAME_LENGTH_MAX)
-        check_text("owner", spec.owner, limits.NAME_LENGTH_MAX)
-        check_text("trigger", spec.trigger, limits.TRIGGER_LENGTH_MAX)
-        check_job(spec.job)
-        if (spec.namespace, spec.name) in names:
-            raise InvalidValue(f"schedules: {spec.name!r} is there twice in namespace {spec.namespace!r}; choose one")
-        names.add((spec.namespace, spec.name))
-        if schedule.overdue and not (
-            schedule.overdue.fires > 0 and schedule.overdue.first_us <= schedule.overdue.last_us
-        ):
-            raise InvalidValue(f"schedules: what {spec.name!r} leaves is no range of fire times: {schedule.overdue}")
+        left = schedule.overdue
+        if left and not (left.fires > 0 and left.first_us <= left.last_us):
+            raise InvalidValue(f"schedules: what {schedule.spec.name!r} leaves is no range of fire times: {left}")
 
 
 def check_settlements(settlements: Sequence[Settlement]) -> None:

@@ -1,7 +1,8 @@
 """What users declare, over SQL: jobs, triggers, schedules."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
+from operator import itemgetter
 from typing import TypeAlias
 
 from luciole import limits
@@ -162,10 +163,9 @@ def _intern_jobs(specs: Sequence[JobSpec]) -> Script[dict[JobSpec, JobId]]:
             )
             for job_id, (digest, spec) in enumerate(new.items(), first)
         ]
-        yield Query("insert_jobs", rows=sorted(rows))
-        # Read again: somebody else may have stored one at the same moment.
-        found = yield Query("find_jobs", rows=[(digest,) for digest in sorted(new)])
-        ids |= {bytes(row[0]): row[1] for row in found}
+        ids |= {bytes(row[0]): row[1] for row in (yield Query("insert_jobs", rows=sorted(rows)))}
+        others = [(digest,) for digest in sorted(new) if digest not in ids]  # Somebody else stored them just now.
+        ids |= {bytes(row[0]): row[1] for row in (yield Query("find_jobs", rows=others))}
     return {spec: ids[digest] for spec, digest in digests.items()}
 
 
@@ -177,9 +177,9 @@ def _intern_triggers(texts: Sequence[str]) -> Script[dict[str, TriggerId]]:
     if new:
         first = yield from _take("trigger", len(new))
         numbered = [(number, text, digest) for number, (digest, text) in enumerate(new, first)]
-        yield Query("insert_triggers", rows=numbered)
-        found = yield Query("find_triggers", rows=[(digest,) for digest, _ in new])
-        ids |= {bytes(row[0]): row[1] for row in found}
+        ids |= {bytes(row[0]): row[1] for row in (yield Query("insert_triggers", rows=numbered))}
+        others = [(digest,) for digest, _ in new if digest not in ids]  # Somebody else stored them at the same moment.
+        ids |= {bytes(row[0]): row[1] for row in (yield Query("find_triggers", rows=others))}
     return {text: ids[digest] for text, digest in digests.items()}
 
 
@@ -189,32 +189,28 @@ def _put(
     replace: bool,  # noqa: FBT001 - passed by position through `write`
     shards: int,
 ) -> Script[tuple[tuple[ScheduleId | None, ...], frozenset[Shard]]]:
-    jobs = yield from _intern_jobs([schedule.spec.job for schedule in schedules])
+    jobs = {id(item.spec.job): item.spec.job for item in schedules}  # To compare specs costs more than to store one.
+    interned = yield from _intern_jobs(list(jobs.values()))
+    job_ids = {identity: interned[spec] for identity, spec in jobs.items()}
     triggers = yield from _intern_triggers([schedule.spec.trigger for schedule in schedules])
     definitions = [
-        (jobs[item.spec.job], triggers[item.spec.trigger], pack_policy(item.spec.policy, item.spec.job))
+        (job_ids[id(item.spec.job)], triggers[item.spec.trigger], pack_policy(item.spec.policy, item.spec.job))
         for item in schedules
     ]
-    names = [(schedule.spec.namespace, schedule.spec.name) for schedule in schedules]
-    existing = yield from _existing(names)
-    changed: set[Shard] = set()
-    fresh = [place for place, name in enumerate(names) if name not in existing]
-    taken = yield from _insert({first_id + place: (schedules[place], definitions[place]) for place in fresh}, shards)
-    changed |= {shard_of_id(schedule_id, shards) for schedule_id in taken}
-    if len(taken) < len(fresh):  # Somebody else declared one of these names at the same moment.
-        existing = yield from _existing(names)
-    ids: list[ScheduleId | None] = []
-    for place, item in enumerate(schedules):
-        row = existing.get(names[place])
-        if row is None or row[2] in taken:
-            ids.append(first_id + place)
-        elif row[8] != ScheduleState.DELETED and (row[4] != item.spec.owner or not replace):
-            ids.append(None)
-        else:
-            ids.append(row[2])
-            if definitions[place] != tuple(row[5:8]) or row[8] == ScheduleState.DELETED:
-                yield from _edit(row, item, definitions[place])
-                changed.add(row[3])
+    left = yield from _insert(schedules, definitions, first_id, shards)
+    changed = {shard_of_id(first_id + place, shards) for place in range(len(schedules)) if place not in left}
+    names = {place: (schedules[place].spec.namespace, schedules[place].spec.name) for place in left}
+    existing = yield from _existing(list(names.values()))
+    ids: list[ScheduleId | None] = list(range(first_id, first_id + len(schedules)))
+    for place, name in names.items():
+        item, definition, row = schedules[place], definitions[place], existing.get(name)
+        if row is None or (row[8] != ScheduleState.DELETED and (row[4] != item.spec.owner or not replace)):
+            ids[place] = None
+            continue
+        ids[place] = row[2]
+        if definition != tuple(row[5:8]) or row[8] == ScheduleState.DELETED:
+            yield from _edit(row, item, definition)
+            changed.add(row[3])
     return tuple(ids), frozenset(changed)
 
 
@@ -223,21 +219,25 @@ def _existing(names: Sequence[tuple[str, str]]) -> Script[dict[tuple[str, str], 
     return {(row[0], row[1]): row for row in rows}
 
 
-def _insert(fresh: Mapping[ScheduleId, tuple[NewSchedule, _Definition]], shards: int) -> Script[set[ScheduleId]]:
-    """Insert schedules whose names were free; return the ids of those that still were."""
-    if not fresh:
-        return set()
-    now_us = (yield Query("clock"))[0][0]
-    schedules, cursors = [], []
-    for schedule_id, (item, (job_id, trigger_id, policy_id)) in fresh.items():
+def _insert(
+    schedules: Sequence[NewSchedule], definitions: Sequence[_Definition], first_id: int, shards: int
+) -> Script[list[int]]:
+    """Insert schedules whose names are free; return the places of the others.
+
+    They come before any row is locked, in the order of their names: two that declare the same never wait in a circle.
+    """
+    now_us = 0
+    if any(item.fire_us is None for item in schedules):
+        now_us = (yield Query("clock"))[0][0]
+    rows = []
+    for schedule_id, (item, definition) in enumerate(zip(schedules, definitions, strict=True), first_id):
         spec = item.spec
+        first = _first(item.fire_us, item.due_us, now_us)
         shard = shard_of_id(schedule_id, shards)
-        schedules.append((schedule_id, shard, spec.namespace, spec.name, spec.owner, job_id, trigger_id, policy_id))
-        fire_us, due_us = _first(item.fire_us, item.due_us, now_us)
-        cursors.append((shard, schedule_id, fire_us, due_us, trigger_id, job_id, policy_id))
-    taken = {row[0] for row in (yield Query("insert_schedules", rows=schedules))}
-    yield Query("insert_cursors", rows=sorted(row for row in cursors if row[1] in taken))
-    return taken
+        rows.append((schedule_id, shard, spec.name, spec.namespace, spec.owner, *definition, *first))
+    rows.sort(key=itemgetter(3, 2))
+    left = yield Query("insert_schedules", rows=rows)
+    return sorted(row[0] - first_id for row in left)
 
 
 def _first(fire_us: Instant | None, due_us: Instant | None, else_us: Instant) -> tuple[Instant, Instant | None]:

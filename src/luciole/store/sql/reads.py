@@ -1,7 +1,8 @@
 """Read-only pages for people and programs, over SQL."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from luciole import limits
@@ -86,6 +87,7 @@ def states_of(keys: Sequence[ExecutionKey]) -> Script[tuple[ExecutionState | Non
 
 def _list_schedules(query: ScheduleFilter, after: tuple[str, str]) -> Script[Page[ScheduleView]]:
     found: list[ScheduleView] = []
+    job_of = cache(_job)  # Schedules share few versions of jobs.
     step = limits.PAGE_MAX
     while len(found) <= query.limit:
         binds: dict[str, Any] = {"after_name": after[1], "limit": step}
@@ -100,7 +102,7 @@ def _list_schedules(query: ScheduleFilter, after: tuple[str, str]) -> Script[Pag
             # An app that starts asks for its own: those of others are not even read.
             names = {"namespace": query.namespace, "low": low, "high": high, "owner": query.owner}
             rows = yield Query("list_schedules_of_namespace", {**binds, **names})
-        found += (view for view in map(_schedule_view, rows) if _matches(view, query))
+        found += (view for view in (_schedule_view(row, job_of) for row in rows) if _matches(view, query))
         if len(rows) < step:
             break
         after = (rows[-1][2], rows[-1][3])
@@ -119,10 +121,10 @@ def _matches(view: ScheduleView, query: ScheduleFilter) -> bool:
 
 def _get_schedule(namespace: str, name: str) -> Script[ScheduleView | None]:
     rows = yield Query("get_schedule", {"namespace": namespace, "name": name})
-    return _schedule_view(rows[0]) if rows else None
+    return _schedule_view(rows[0], _job) if rows else None
 
 
-def _schedule_view(row: Row) -> ScheduleView:
+def _schedule_view(row: Row, job_of: Callable[..., JobSpec]) -> ScheduleView:
     state = ScheduleState(row[7])
     has_next = state not in {ScheduleState.EXHAUSTED, ScheduleState.DELETED}
     return ScheduleView(
@@ -132,7 +134,7 @@ def _schedule_view(row: Row) -> ScheduleView:
             namespace=row[2],
             name=row[3],
             owner=row[4],
-            job=_job(*row[15:]),
+            job=job_of(*row[15:]),
             trigger=row[14],
             policy=_policy(row[5]),
         ),

@@ -11,7 +11,7 @@ SELECT job.digest, job.job_id FROM {rows} JOIN job ON job.digest = batch.digest;
 -- rows: digest blob, job_id bigint, namespace text, handler text, payload blob, content_type text, options text, route bigint
 INSERT INTO job (job_id, namespace, handler, payload, content_type, options, digest, created_us, route)
 SELECT job_id, namespace, handler, payload, content_type, options, digest, {now_us}, route FROM {rows} WHERE true
-ON CONFLICT (digest) DO NOTHING;
+ON CONFLICT (digest) DO NOTHING RETURNING digest, job_id;
 
 -- name: find_triggers
 -- rows: digest blob
@@ -20,7 +20,7 @@ SELECT trigger_spec.digest, trigger_spec.trigger_id FROM {rows} JOIN trigger_spe
 -- name: insert_triggers
 -- rows: trigger_id bigint, spec text, digest blob
 INSERT INTO trigger_spec (trigger_id, spec, digest) SELECT trigger_id, spec, digest FROM {rows} WHERE true
-ON CONFLICT (digest) DO NOTHING;
+ON CONFLICT (digest) DO NOTHING RETURNING digest, trigger_id;
 
 -- name: lock_schedules_by_name
 -- rows: namespace text, name text
@@ -30,18 +30,19 @@ FROM {rows} JOIN schedule ON schedule.namespace = batch.namespace AND schedule.n
 JOIN cursor ON cursor.shard = schedule.shard AND cursor.schedule_id = schedule.schedule_id
 ORDER BY schedule.schedule_id {for_update};
 
+-- Answers with the ids of those whose name is taken, normally none.
 -- name: insert_schedules
--- rows: schedule_id bigint, shard int, namespace text, name text, owner text, job_id bigint, trigger_id bigint, policy_id bigint
+-- rows: schedule_id bigint, shard int, name text, namespace text, owner text, job_id bigint, trigger_id bigint, policy_id bigint, fire_us bigint, due_us bigint
 INSERT INTO schedule (schedule_id, shard, namespace, name, owner, job_id, trigger_id, policy_id, version, state,
     created_us, updated_us)
 SELECT schedule_id, shard, namespace, name, owner, job_id, trigger_id, policy_id, 1, 'active', {now_us}, {now_us}
 FROM {rows} WHERE true
-ON CONFLICT (namespace, name) DO NOTHING RETURNING schedule_id;
-
--- name: insert_cursors
--- rows: shard int, schedule_id bigint, fire_us bigint, due_us bigint, trigger_id bigint, job_id bigint, policy_id bigint
+ON CONFLICT (namespace, name) DO NOTHING;
 INSERT INTO cursor (shard, schedule_id, fire_us, due_us, revision, trigger_id, job_id, policy_id)
-SELECT shard, schedule_id, fire_us, due_us, 0, trigger_id, job_id, policy_id FROM {rows};
+SELECT batch.shard, batch.schedule_id, fire_us, due_us, 0, batch.trigger_id, batch.job_id, batch.policy_id
+FROM {rows} JOIN schedule ON schedule.schedule_id = batch.schedule_id;
+SELECT schedule_id FROM {rows}
+WHERE NOT EXISTS (SELECT 1 FROM schedule WHERE schedule.schedule_id = batch.schedule_id);
 
 -- name: lock_schedule
 SELECT schedule.shard, schedule.state, cursor.fire_us, cursor.due_us, cursor.revision

@@ -408,3 +408,25 @@ SELECT counted.* FROM {rows}, LATERAL (
         AND due_us <= {now_us} AND executor_id IS NULL ORDER BY due_us LIMIT :most
     ) AS due
 ) AS counted;
+
+-- name: insert_schedules
+-- rows: schedule_id bigint, shard int, name text, namespace text, owner text, job_id bigint, trigger_id bigint, policy_id bigint, fire_us bigint, due_us bigint
+-- group: namespace, owner, job_id, trigger_id, policy_id, fire_us, due_us
+-- why: one statement, and what schedules have in common travels once. Cursors go in by their ids, whatever the order of
+-- names: those of one due time are read in the order in which they came
+WITH batch AS MATERIALIZED (
+    SELECT * FROM {rows}
+), made AS (
+    INSERT INTO schedule (schedule_id, shard, namespace, name, owner, job_id, trigger_id, policy_id, version, state,
+        created_us, updated_us)
+    SELECT schedule_id, shard, namespace, name, owner, job_id, trigger_id, policy_id, 1, 'active', {now_us}, {now_us}
+    FROM batch
+    ON CONFLICT (namespace, name) DO NOTHING RETURNING schedule_id
+), placed AS (
+    INSERT INTO cursor (shard, schedule_id, fire_us, due_us, revision, trigger_id, job_id, policy_id)
+    SELECT shard, schedule_id, fire_us, due_us, 0, trigger_id, job_id, policy_id
+    FROM batch WHERE schedule_id IN (SELECT schedule_id FROM made)
+    ORDER BY schedule_id
+)
+SELECT schedule_id FROM batch WHERE (SELECT count(*) FROM made) < (SELECT count(*) FROM batch)
+EXCEPT SELECT schedule_id FROM made;
