@@ -259,9 +259,9 @@ def check_settlements(settlements: Sequence[Settlement]) -> None:
         InvalidValue: they are.
     """
     check_batch("settlements", settlements, limits.REPORT_BATCH_MAX)
-    for settlement in settlements:
-        if not settlement.state.terminal and settlement.state not in _GOES_ON:
-            raise InvalidValue(f"settlements: no attempt ends in the state {settlement.state.name.lower()}")
+    for state in {settlement.state for settlement in settlements}:
+        if not state.terminal and state not in _GOES_ON:
+            raise InvalidValue(f"settlements: no attempt ends in the state {state.name.lower()}")
 
 
 def seen_routes(rows: Iterable[tuple[Shard, int, RouteId, Instant]], before_us: Instant, limit: int) -> RouteBatch:

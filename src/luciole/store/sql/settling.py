@@ -6,6 +6,8 @@ looked at, decided in Python and written.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from typing import Any
 
 from luciole import limits
 from luciole.model.execution import ExecutionState
@@ -19,20 +21,47 @@ from luciole.store.sql.script import Query, Script
 #: What counts against a retry limit.
 _FAILURES = frozenset({AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT})
 
+#: What `judge_successes` and `write_successes` take of each, in this order.
+_SUCCESS_COLUMNS = (
+    "shard",
+    "schedule_id",
+    "fire_us",
+    "part",
+    "attempt",
+    "started_us",
+    "finished_us",
+    "executor_id",
+    "result",
+    "result_type",
+)
+_KEY = itemgetter(0)
+
 #: A settlement and its place in the batch.
 _Placed = tuple[int, Settlement]
 
 
 def settle(settlements: Sequence[Settlement]) -> Script[tuple[Settled, ...]]:
     """Write the outcomes of attempts; see `OutboxStore.settle`."""
-    answers: dict[int, Settled] = {}
-    turns = list(_turns(settlements))
-    for turn in turns:
-        plain = [placed for placed in turn if _is_plain(placed[1])]
-        rest = [placed for placed in turn if not _is_plain(placed[1])]
-        rest += yield from _settle_plain(plain, answers, alone=len(turns) == 1 and not rest)
+    if _are_plain(settlements):
+        left = yield from _settle_plain(settlements, alone=True)
+        if not left:
+            return (Settled.SETTLED,) * len(settlements)
+        answers = {place: Settled.SETTLED for place, item in enumerate(settlements) if item.key not in left}
+        rest = [placed for placed in enumerate(settlements) if placed[1].key in left]
+        yield from _settle_locked(rest, answers)
+        return tuple(answers[place] for place in range(len(settlements)))
+    answers = {}
+    for turn in _turns(settlements):
+        plain = [item for _, item in turn if _is_plain(item)]
+        left = (yield from _settle_plain(plain, alone=False)) if plain else frozenset()
+        rest = []
+        for place, item in turn:
+            if item.key in left or not _is_plain(item):
+                rest.append((place, item))
+            else:
+                answers[place] = Settled.SETTLED
         if rest:
-            yield from _settle_locked(sorted(rest), answers)
+            yield from _settle_locked(rest, answers)
     return tuple(answers[place] for place in range(len(settlements)))
 
 
@@ -60,27 +89,50 @@ def _is_plain(item: Settlement) -> bool:
     )
 
 
-def _settle_plain(turn: Sequence[_Placed], answers: dict[int, Settled], *, alone: bool) -> Script[list[_Placed]]:
-    """Settle plain successes; return those whose attempt is not the current one.
+def _are_plain(items: Sequence[Settlement]) -> bool:
+    """Whether all are plain, no two of one entry. Asked of whole columns: a burst has tens of thousands of them."""
+    if not items:
+        return False
+    keys, _, states, outcomes, _, _, _, _, _, errors, _, _, releases = zip(*items, strict=True)
+    count = len(items)
+    return (
+        states.count(ExecutionState.SUCCEEDED) == count
+        and outcomes.count(AttemptOutcome.SUCCEEDED) == count
+        and errors.count(None) == count
+        and not any(releases)
+        and len(set(keys)) == count
+    )
+
+
+def _settle_plain(items: Sequence[Settlement], *, alone: bool) -> Script[frozenset[ExecutionKey]]:
+    """Settle plain successes; return the keys of those whose attempt is not the current one.
 
     Args:
-        turn: plain successes, no two of one entry.
-        answers: gets those that are settled.
+        items: plain successes, at least one, no two of one entry.
         alone: they are all there is to settle: what is left of them changes nothing that is settled here.
     """
-    rows = sorted(
-        (*key, attempt, started_us, finished_us, executor_id, result, stored_text(kind, limits.NAME_LENGTH_MAX))
-        for _, (key, attempt, _, _, started_us, finished_us, executor_id, result, kind, *_) in turn
-    )
+    items = sorted(items, key=_KEY)
+    keys, attempts, _, _, *rest, kinds, _, _, _, _ = zip(*items, strict=True)
+    texts = {kind: stored_text(kind, limits.NAME_LENGTH_MAX) for kind in set(kinds)}
+    columns = (*zip(*keys, strict=True), attempts, *rest, tuple(map(texts.__getitem__, kinds)))
+    rows = list(zip(*columns, strict=True))
     # I5, I6: the attempt token alone guards the write, and the entry is settled once.
     left = {ExecutionKey(*row) for row in (yield Query("judge_successes", rows=rows))}
     if left:
         rows = [row for row in rows if row[:4] not in left]
-    left |= {ExecutionKey(*row) for row in (yield Query("write_successes", rows=rows, alone=alone))}
-    for place, item in turn:
-        if item.key not in left:
-            answers[place] = Settled.SETTLED
-    return [placed for placed in turn if placed[1].key in left] if left else []
+        columns = tuple(zip(*rows, strict=True))
+    answer = yield Query("write_successes", _binds(columns), rows, alone=alone)
+    return frozenset(left.union(ExecutionKey(*rows[place - 1][:4]) for (place,) in answer))
+
+
+def _binds(columns: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """Return what a dialect takes that has the columns by name: a value that all rows share goes once, as `one_…`."""
+    binds: dict[str, Any] = {"count": len(columns[0]) if columns else 0}
+    for name, column in zip(_SUCCESS_COLUMNS, columns or ((),) * len(_SUCCESS_COLUMNS), strict=True):
+        shared = not column or (column[0] == column[-1] and column.count(column[0]) == len(column))
+        binds[f"all_{name}"] = None if shared else column
+        binds[f"one_{name}"] = column[0] if shared and column else None
+    return binds
 
 
 def _settle_locked(turn: Sequence[_Placed], answers: dict[int, Settled]) -> Script[None]:

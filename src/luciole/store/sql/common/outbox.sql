@@ -129,7 +129,7 @@ WHERE NOT EXISTS (
     AND entry.state IN (0, 1)
 );
 
--- Answers with the keys that it left alone.
+-- Answers with the places, from 1, of the rows that it left alone.
 -- name: write_successes
 -- rows: shard int, schedule_id bigint, fire_us bigint, part bigint, attempt int, started_us bigint, finished_us bigint, executor_id text, result blob, result_type text
 UPDATE execution SET state = 10, started_us = batch.started_us, finished_us = batch.finished_us,

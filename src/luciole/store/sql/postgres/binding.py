@@ -67,7 +67,7 @@ class Prepared:
         if self._columns and not query.rows:
             return  # A statement for rows, and no rows.
         is_one = bool(self._columns) and (self._is_each or len(query.rows) == 1)
-        rows = query.rows if is_one else [self._shape.values(query.rows)]
+        rows = query.rows if is_one else [self._shape.values(query.rows) if self._columns else ()]
         for index in self._one if is_one else self._many:
             shared = [query.binds[name] for name in self.commands[index].names]
             for row in rows:

@@ -266,26 +266,31 @@ ORDER BY opened.schedule_id, opened.fire_us, opened.part;
 -- why: nothing to ask before: write_successes judges under the lock of each entry
 
 -- name: write_successes
--- rows: shard int, schedule_id bigint, fire_us bigint, part bigint, attempt int, started_us bigint, finished_us bigint, executor_id text, result blob, result_type text
--- group: part, attempt, executor_id, result, result_type
--- why: one statement a batch; who waited for an entry's row lock finds it deleted, or its attempt moved on
-WITH batch AS MATERIALIZED (
-    SELECT * FROM {rows}
-), settled AS (
-    DELETE FROM entry USING batch
-    WHERE entry.shard = batch.shard AND entry.schedule_id = batch.schedule_id AND entry.fire_us = batch.fire_us
-    AND entry.part = batch.part AND entry.attempt = batch.attempt AND entry.state IN (0, 1)
-    RETURNING batch.*
+-- why: one statement a batch; who waited for an entry's row lock finds it deleted, or its attempt moved on. A row is the
+-- number of its place in the columns, each an array, or one value where all rows have the same: what goes between the
+-- nodes of the plan is a number instead of ten values, and a column that is the same all along costs nothing. Results
+-- differ in length, so the place of one is found by going through those before it: they come in order instead
+WITH settled AS (
+    DELETE FROM entry USING (
+        SELECT generate_series(1, :count::int4) AS place, unnest(:all_result::bytea[]) AS result OFFSET 0
+    ) AS batch
+    WHERE entry.shard = coalesce((:all_shard::int4[])[place], :one_shard::int4) AND entry.schedule_id = coalesce((:all_schedule_id::int8[])[place], :one_schedule_id::int8)
+    AND entry.fire_us = coalesce((:all_fire_us::int8[])[place], :one_fire_us::int8) AND entry.part = coalesce((:all_part::int8[])[place], :one_part::int8)
+    AND entry.attempt = coalesce((:all_attempt::int4[])[place], :one_attempt::int4) AND entry.state IN (0, 1)
+    RETURNING batch.place, batch.result
 ), ended AS (
-    UPDATE execution SET state = 10, started_us = settled.started_us, finished_us = settled.finished_us,
-        executor_id = settled.executor_id, result = settled.result, result_type = settled.result_type, error = NULL
+    UPDATE execution SET state = 10, started_us = coalesce((:all_started_us::int8[])[place], :one_started_us::int8),
+        finished_us = coalesce((:all_finished_us::int8[])[place], :one_finished_us::int8),
+        executor_id = coalesce((:all_executor_id::text[])[place], :one_executor_id::text),
+        result = coalesce(settled.result, :one_result::bytea),
+        result_type = coalesce((:all_result_type::text[])[place], :one_result_type::text), error = NULL
     FROM settled
-    WHERE execution.shard = settled.shard AND execution.schedule_id = settled.schedule_id
-    AND execution.fire_us = settled.fire_us AND execution.part = settled.part
+    WHERE execution.shard = coalesce((:all_shard::int4[])[place], :one_shard::int4)
+    AND execution.schedule_id = coalesce((:all_schedule_id::int8[])[place], :one_schedule_id::int8)
+    AND execution.fire_us = coalesce((:all_fire_us::int8[])[place], :one_fire_us::int8) AND execution.part = coalesce((:all_part::int8[])[place], :one_part::int8)
 )
-SELECT shard, schedule_id, fire_us, part FROM batch
-WHERE (SELECT count(*) FROM settled) < (SELECT count(*) FROM batch)
-EXCEPT SELECT shard, schedule_id, fire_us, part FROM settled;
+SELECT place FROM generate_series(1, :count::int4) AS place
+WHERE (SELECT count(*) FROM settled) < :count::int4 AND place NOT IN (SELECT place FROM settled);
 
 -- name: ledger_heads
 -- rows: shard int, schedule_id bigint
