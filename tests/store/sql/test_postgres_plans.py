@@ -7,6 +7,8 @@ from typing import Any
 import asyncpg
 import pytest
 
+from luciole.model.ids import ExecutionKey
+from luciole.model.outbox import Settled
 from luciole.runtime.clock import SystemClock
 from luciole.store.sql.postgres.binding import Prepared
 from luciole.store.sql.postgres.dialect import PostgresDialect
@@ -14,6 +16,7 @@ from luciole.store.sql.postgres.link import PINNED
 from luciole.store.sql.queries import load
 from luciole.store.sql.script import Query
 from luciole.store.sql.store import SqlStore
+from luciole.testing.factories import a_settlement
 
 #: What grows without bound. Whoever reads one of these without naming a shard reads all of it.
 BIG = {"cursor", "execution", "entry", "attempt", "failure", "ledger"}
@@ -150,6 +153,29 @@ async def test_every_hot_statement_goes_by_key_among_a_million_rows(
         assert plan["Actual Rows"] == pytest.approx(rows_found, abs=1)
         # Three levels of an index and a page for each row or probe, and two probes for each head or route.
         assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= 8 * (rows_found + len(rows)), name
+
+
+async def test_the_end_of_a_run_finds_room_beside_it_and_no_index_hears_of_it(
+    hot: "asyncpg.Connection[asyncpg.Record]", postgres_dsn: str
+) -> None:
+    """Goal: pages that are filled by one plan take the second version of each row that is on them."""
+    keys = [(number % 2, number, NOW_US, 0) for number in range(1, 2_001)]
+    for table, more in (("execution", "origin, created_us"), ("entry", "failures, losses")):
+        await hot.executemany(
+            f"INSERT INTO {table} (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags,"
+            f" {more}) VALUES ($1, $2, $3, $4, 1, {int(table == 'execution')}, 1, $3, 5, 0, 0, 0)",
+            sorted(keys),
+        )
+    places = "SELECT schedule_id, (ctid::text::point)[0] FROM execution ORDER BY schedule_id"
+    before = await hot.fetch(places)
+    ends = [a_settlement(ExecutionKey(*key), started_us=NOW_US + key[1], executor_id="0" * 16) for key in keys]
+    store = SqlStore(PostgresDialect(postgres_dsn, clock=SystemClock(), chance=lambda: 0.5))
+    await store.open()
+    answers = [*await store.settle(ends[:1_000]), *await store.settle(ends[1_000:])]
+    await store.close()
+    assert set(answers) == {Settled.SETTLED}
+    # No index names what changed, so a version on the same page is a HOT one.
+    assert await hot.fetch(places) == before
 
 
 def _literal(value: Any) -> str:  # noqa: ANN401 - what a statement takes

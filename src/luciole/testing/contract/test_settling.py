@@ -16,15 +16,17 @@ from luciole.testing.contract.steps import (
     execution_of,
     fire,
     fire_next,
+    job_id_of,
     lease_all,
     open_keys,
     raises,
     ready_entry,
     ready_keys,
+    request_id,
     scheduled,
     state_of,
 )
-from luciole.testing.factories import EXECUTOR_A, EXECUTOR_B, a_settlement
+from luciole.testing.factories import EXECUTOR_A, EXECUTOR_B, a_request, a_settlement
 
 #: What no byte pattern may block (I8).
 BYTES = [b"", b"\x00", b"\xff\xfe", bytes(range(256)), b"\\x00", b"'; --", "\u20ac\ud7ff".encode(), b"\x00" * 5_000]
@@ -98,6 +100,42 @@ class TestEnds(StoreContract):
         unknown = entry.key._replace(fire_us=entry.key.fire_us + 1)
         answers = await a.settle([a_settlement(unknown), a_settlement(entry), a_settlement(unknown)])
         assert answers == (Settled.REFUSED, Settled.SETTLED, Settled.REFUSED)
+
+    async def test_each_of_many_successes_is_judged_and_recorded_by_itself(self, harness: StoreHarness) -> None:
+        """Goal: however a store sends many reports at once, none gets the token, the times or the result of another.
+
+        Method: so many that batches are sent in every way there is, unsorted, each value different here and equal
+        there, some missing; every seventh has an early token.
+        """
+        a, b = harness.clients
+        job_id = await job_id_of(a)
+        keys = [
+            answer.key
+            for number in range(200)
+            for answer in await a.enqueue([a_request(await request_id(a), job_id, number % 2)])
+        ]
+        ends = [
+            a_settlement(
+                key,
+                attempt=2 if number % 7 == 0 else 1,
+                result=None if number % 3 == 0 else b"%d" % number,
+                result_type=None if number % 3 == 0 else f"type/{number % 2}",
+                executor_id=EXECUTOR_A if number % 5 else EXECUTOR_B,
+                started_us=None if number % 11 == 0 else key.fire_us + number,
+                finished_us=key.fire_us + 10 * number,
+            )
+            for number, key in enumerate(keys)
+        ]
+        for batch in (ends[190::-2] + ends[1:190:2], ends[191:193], ends[193:]):
+            # I5: the attempt token alone guards the write.
+            current = [end.attempt == 1 for end in batch]
+            assert await a.settle(batch) == tuple(Settled.SETTLED if yes else Settled.REFUSED for yes in current)
+            for end, yes in zip(batch, current, strict=True):
+                view = await execution_of(b, end.key)
+                said = (view.state, view.result, view.result_type, view.executor_id, view.started_us, view.finished_us)
+                recorded = (end.result, end.result_type, end.executor_id, end.started_us, end.finished_us)
+                assert said == ((ExecutionState.SUCCEEDED, *recorded) if yes else (ExecutionState.READY, *[None] * 5))
+        assert sorted(await ready_keys(a)) == sorted(keys[::7])
 
     async def test_an_early_token_is_refused(self, harness: StoreHarness) -> None:
         a, _ = harness.clients
