@@ -9,6 +9,7 @@ from typing import Any
 from luciole import limits
 from luciole.client.grouping import Enqueuer, enqueue_repeatably
 from luciole.client.ids import IdSource
+from luciole.client.looking import StateLooks
 from luciole.client.transactions import transaction_kind
 from luciole.client.waiting import EndWatch
 from luciole.errors import ResultTimeout
@@ -47,6 +48,7 @@ class Client:
         self.ids = IdSource(store)
         self._enqueuer = Enqueuer(store)
         self._ends = EndWatch(store, clock)
+        self._looks = StateLooks(store)
         self._close_store = close_store
         self._jobs: dict[JobSpec, JobId] = {}
         self._plain: dict[JobSpec, RequestForm] = {}  #: of requests without options
@@ -131,13 +133,14 @@ class Client:
         Raises:
             NotFound: there is none.
         """
-        (state,) = await self.store.execution_states([key])
+        state = await self._looks.state(key)
         return (await find_execution(self.store, key)).state if state is None else state
 
     async def close(self) -> None:
         """Let what is queued become durable, then release the store."""
         await self._enqueuer.close()
         await self._ends.close()
+        await self._looks.close()
         await self.ids.close()
         if self._close_store is not None:
             await self._close_store()

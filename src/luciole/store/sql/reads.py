@@ -80,7 +80,7 @@ class SqlReads(Role):
 
 def states_of(keys: Sequence[ExecutionKey]) -> Script[tuple[ExecutionState | None, ...]]:
     """Return the state of each execution, in order."""
-    rows = yield Query("execution_states", rows=sorted(set(keys)))
+    rows = yield Query("execution_states", rows=sorted(set(keys)), alone=True)
     states = {ExecutionKey(*row[:4]): ExecutionState(row[4]) for row in rows}
     return tuple(states.get(key) for key in keys)
 
@@ -175,8 +175,26 @@ def _views(keys: Sequence[ExecutionKey]) -> Script[tuple[ExecutionView, ...]]:
     return tuple(views[key] for key in keys)
 
 
+#: While the first attempt is the current one, none of these has left a row of its own.
+_WITHOUT_ATTEMPTS = frozenset(
+    {
+        ExecutionState.QUEUED,
+        ExecutionState.READY,
+        ExecutionState.HELD,
+        ExecutionState.RUNNING,
+        ExecutionState.SUCCEEDED,
+    }
+)
+
+
 def _get_execution(key: ExecutionKey) -> Script[ExecutionView | None]:
-    rows = yield Query("read_executions", rows=[key])
+    rows = yield Query("read_executions", rows=[key], alone=True)
+    if not rows:
+        return None
+    view = _execution_view(rows[0])
+    if view.attempt == 1 and view.state in _WITHOUT_ATTEMPTS:
+        return view
+    rows = yield Query("read_executions", rows=[key])  # Once more: it and its attempts as they are at one instant.
     if not rows:
         return None
     attempts = yield Query("read_attempts", key._asdict())
