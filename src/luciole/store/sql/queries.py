@@ -15,10 +15,10 @@ statement treats every row on its own: a dialect may run it in pieces. Macros, a
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 MACROS = frozenset({"rows", "now_us", "skip_locked", "for_update"})
 
@@ -136,3 +136,8 @@ def bind(command: str, style: Callable[[str], str]) -> str:
 def expand(command: str, macros: Mapping[str, str]) -> str:
     """Return a command with its macros replaced."""
     return _MACRO.sub(lambda match: macros[match[1]], command)
+
+
+def is_shared(column: Sequence[Any]) -> bool:
+    """Whether all rows have the same value in a column of at least one row."""
+    return column[0] == column[-1] and column.count(column[0]) == len(column)

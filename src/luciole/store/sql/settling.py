@@ -16,6 +16,7 @@ from luciole.model.outbox import AttemptOutcome, EntryState, Settled, Settlement
 from luciole.store.bounds import stored_text
 from luciole.store.reads import TROUBLED_STATES
 from luciole.store.sql.cancelling import Group, groups_of, release
+from luciole.store.sql.queries import is_shared
 from luciole.store.sql.script import Query, Script
 
 #: What counts against a retry limit.
@@ -129,7 +130,7 @@ def _binds(columns: Sequence[Sequence[Any]]) -> dict[str, Any]:
     """Return what a dialect takes that has the columns by name: a value that all rows share goes once, as `one_…`."""
     binds: dict[str, Any] = {"count": len(columns[0]) if columns else 0}
     for name, column in zip(_SUCCESS_COLUMNS, columns or ((),) * len(_SUCCESS_COLUMNS), strict=True):
-        shared = not column or (column[0] == column[-1] and column.count(column[0]) == len(column))
+        shared = not column or is_shared(column)
         binds[f"all_{name}"] = None if shared else column
         binds[f"one_{name}"] = column[0] if shared and column else None
     return binds

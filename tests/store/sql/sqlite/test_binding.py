@@ -76,6 +76,33 @@ def test_values_come_through_as_they_are(connection: sqlite3.Connection, value: 
     assert {(type(row[2]), row[2]) for row in found} == {(type(value), value)}
 
 
+def test_what_all_rows_share_stays_out_of_the_table_and_comes_back_with_each(connection: sqlite3.Connection) -> None:
+    loads: list[str] = []
+    connection.set_trace_callback(lambda text: loads.append(text) if "INSERT INTO temp" in text else None)
+    table, rows = Table(), [(7, f"n{number}") for number in range(200)]
+    assert ask(connection, "pairs", rows=rows, mark="m", least=6, table=table) == [
+        (7, name, "m", 5, "m") for _, name in rows
+    ]
+    assert (table.own, table.shared) == ((1,), (7,))
+    assert all("(c1) VALUES" in text for text in loads)
+    # Rows that are all the same are still so many rows.
+    assert ask(connection, "pairs", rows=[(7, "x")] * 200, mark=0, least=6, table=table) == [(7, "x", 0, 5, 0)] * 200
+
+
+def test_ever_new_forms_of_a_batch_are_not_kept_for_ever(connection: sqlite3.Connection) -> None:
+    """I10: what the columns of batches have in common is for their senders to say."""
+    names = [f"n{number}" for number in range(9)]
+    (statement,) = parse(
+        f"-- name: wide\n-- rows: {', '.join(f'{name} bigint' for name in names)}\n"
+        f"SELECT {', '.join(names)} FROM {{rows}};"
+    )
+    prepared = Prepared(statement)
+    for mask in range(1, 1 << len(names)):
+        rows = [tuple(number if mask >> place & 1 else 0 for place in range(len(names))) for number in range(128)]
+        assert prepared.run(connection, Query("wide", {}, rows), 5, Table()) == rows
+    assert 0 < len(prepared.formed) <= 64
+
+
 def test_a_batch_without_rows_is_not_run(connection: sqlite3.Connection) -> None:
     assert ask(connection, "keep", rows=[], suffix="!") == []
     assert ask(connection, "each_insert", rows=[], suffix="!") == []
@@ -99,12 +126,12 @@ def test_the_table_is_loaded_once_for_the_same_rows_and_anew_for_others(connecti
     assert len(loads) == 2
 
 
-@pytest.mark.parametrize("size", [1, 8, None])
-def test_only_plain_question_marks_are_bound(size: int | None) -> None:
+@pytest.mark.parametrize("form", [1, 8, (0,)])
+def test_only_plain_question_marks_are_bound(form: int | tuple[int, ...]) -> None:
     """Python 3.12.0 warns of every other kind."""
     texts = [
         command.text
         for statement in load("luciole.store.sql.sqlite").values()
-        for command in Prepared(statement).commands(1 if statement.each else size)
+        for command in Prepared(statement).commands(1 if statement.each else form)
     ]
     assert [text for text in texts if re.search(r"\?\d|[:@$][a-z]", text)] == []

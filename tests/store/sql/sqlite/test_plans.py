@@ -37,8 +37,9 @@ SOURCES = re.compile(
 )
 
 STATEMENTS = load("luciole.store.sql.sqlite")
-#: Rows in the statement itself, one or several, or in the temporary table.
-FORMS = (1, 8, None)
+#: Rows in the statement itself, one or several, or in the temporary table: with all their columns, or without the first
+#: one, the shard: whoever looks for that first reads all of it.
+FORMS = (1, 8, "all", "shared shard")
 
 
 @pytest.fixture
@@ -64,9 +65,10 @@ def scans(connection: sqlite3.Connection, name: str) -> list[str]:
     """Return the steps of a statement's plans that read something from end to end."""
     statement = STATEMENTS[name]
     found = []
-    forms = FORMS if statement.columns and not statement.each else (1,)
-    for size in forms:
-        for text, *_ in Prepared(statement).commands(size):
+    places = tuple(range(len(statement.columns)))
+    tables = {"all": places, "shared shard": places[1:] or places}
+    for form in FORMS if statement.columns and not statement.each else (1,):
+        for text, *_ in Prepared(statement).commands(tables.get(str(form), 1) if isinstance(form, str) else form):
             found += [step for step in plan_of(connection, text) if step.startswith("SCAN") and not SOURCES.match(step)]
     return found
 

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 from luciole.model.instant import Instant
-from luciole.store.sql.queries import Statement, bind, binds_of, expand, returns_rows
+from luciole.store.sql.queries import Statement, bind, binds_of, expand, is_shared, returns_rows
 from luciole.store.sql.script import Query, Row
 
 #: Rows in one piece, most first. A statement is prepared at most once for each.
@@ -27,8 +27,11 @@ _LOADS = (500, 100, 20, 1)
 _TABLE_ROWS_MIN = 128
 _TABLE_COLUMNS = 24
 
-#: Makes the temporary table. Its columns have no type, so that values stay what they are.
-BATCH_TABLE = f"CREATE TEMP TABLE batch_row ({', '.join(f'c{n}' for n in range(1, _TABLE_COLUMNS + 1))})"
+#: Makes the temporary table. Its columns have no type, so that values stay what they are; the last one is never filled.
+BATCH_TABLE = f"CREATE TEMP TABLE batch_row ({', '.join(f'c{n}' for n in range(1, _TABLE_COLUMNS + 1))}, unfilled)"
+
+#: As many ways to part the columns of a statement are kept ready: those that its batches bring are few.
+_FORMS_MAX = 64
 
 #: Where a stride's steps and cursors are chosen; see `choose_steps` and `choose_cursors`.
 STRIDE_TABLES = (
@@ -47,6 +50,9 @@ _MACROS = {"now_us": ":now_us", "skip_locked": "", "for_update": "", "rows": "{r
 _JOIN = re.compile(r"\{rows\}\s+JOIN\b")
 
 _Rows: TypeAlias = Sequence[tuple[Any, ...]]
+
+#: How rows come to a command: so many of them with it, or in the temporary table, which has these columns of theirs.
+_Form: TypeAlias = int | tuple[int, ...]
 
 #: What runs a command: a connection, or a cursor of it.
 Executes: TypeAlias = sqlite3.Connection | sqlite3.Cursor
@@ -87,17 +93,27 @@ class Table:
     """What a transaction has put into the temporary table of its connection."""
 
     _rows: _Rows | None = None
+    own: tuple[int, ...] = ()  #: the columns that stand in the table
+    shared: tuple[Any, ...] = ()  #: the values of the others, the same for all rows
 
     def load(self, connection: Executes, rows: _Rows) -> None:
-        """Put rows into the table, unless these very rows are there: queries often follow each other on the same."""
+        """Put rows into the table, unless these very rows are there: queries often follow each other on the same.
+
+        A value costs a tenth of a microsecond, so those that all rows have the same stay out.
+        """
         if rows is self._rows:
             return
+        columns = list(zip(*rows, strict=True))
+        own = [place for place, column in enumerate(columns) if not is_shared(column)] or [0]
+        self.own = tuple(own)
+        self.shared = tuple(column[0] for place, column in enumerate(columns) if place not in own)
         connection.execute("DELETE FROM temp.batch_row")
         start = 0
+        kept = rows if len(own) == len(columns) else list(zip(*(columns[place] for place in own), strict=True))
         for size in _LOADS:
-            load = _load(len(rows[0]), size)
-            while len(rows) - start >= size:
-                connection.execute(load, tuple(chain.from_iterable(rows[start : start + size])))
+            load = _load(len(own), size)
+            while len(kept) - start >= size:
+                connection.execute(load, tuple(chain.from_iterable(kept[start : start + size])))
                 start += size
         self._rows = rows
 
@@ -108,7 +124,7 @@ class Prepared:
 
     statement: Statement
     _names: tuple[str, ...] = field(init=False, default=())  #: of the values besides the rows, for all commands
-    _sized: dict[int | None, list[_Command]] = field(init=False, default_factory=dict)
+    formed: dict[_Form, list[_Command]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         mine = {column.name for column in self.statement.columns} if self.statement.each else set()
@@ -134,8 +150,8 @@ class Prepared:
             return self._run_each(connection, tuple(shared), query.rows)
         if table is not None and len(query.rows) >= _TABLE_ROWS_MIN:
             table.load(connection, query.rows)
-            return self._run_pieces(connection, shared, [(None, ())])
-        pieces: list[tuple[int | None, tuple[Any, ...]]] = []
+            return self._run_pieces(connection, shared, [(table.own, table.shared)])
+        pieces: list[tuple[_Form, tuple[Any, ...]]] = []
         start = 0
         for size in _PIECES:
             while len(query.rows) - start >= size:
@@ -143,21 +159,27 @@ class Prepared:
                 start += size
         return self._run_pieces(connection, shared, pieces)
 
-    def commands(self, size: int | None) -> list[_Command]:
-        """Return the commands for a number of rows in one piece; None: they stand in the temporary table."""
-        commands = self._sized.get(size)
+    def commands(self, form: _Form) -> list[_Command]:
+        """Return the commands for a number of rows in one piece, or for those in the temporary table.
+
+        Args:
+            form: how many rows; or which of their columns stand in the table, the others being bound.
+        """
+        commands = self.formed.get(form)
         if commands is None:
-            commands = self._sized[size] = [self._render(command, size) for command in self.statement.commands]
+            if len(self.formed) >= _FORMS_MAX:
+                self.formed.clear()
+            commands = self.formed[form] = [self._render(command, form) for command in self.statement.commands]
         return commands
 
     def _run_pieces(
-        self, connection: Executes, shared: Sequence[Any], pieces: Sequence[tuple[int | None, tuple[Any, ...]]]
+        self, connection: Executes, shared: Sequence[Any], pieces: Sequence[tuple[_Form, tuple[Any, ...]]]
     ) -> list[Row]:
         """Run each command for all pieces before the next one, as if they were one set."""
         answer: list[Row] = []
         for number in range(len(self.statement.commands)):
-            for size, rows in pieces:
-                command = self.commands(size)[number]
+            for form, rows in pieces:
+                command = self.commands(form)[number]
                 found = connection.execute(command.text, command.values(shared, rows))
                 if command.answers:
                     answer += found.fetchall()
@@ -174,12 +196,12 @@ class Prepared:
                 answer += connection.execute(command.text, values).fetchall()
         return answer
 
-    def _render(self, command: str, size: int | None) -> _Command:
+    def _render(self, command: str, form: _Form) -> _Command:
         columns = [column.name for column in self.statement.columns]
         order = [*columns, *self._names] if self.statement.each else list(self._names)
         before, source, after = _expanded(command).partition("{rows}")
         if source:
-            source = _source(columns, size)
+            source = _source(columns, form)
         text = bind(before, lambda _: "?") + source + bind(after, lambda _: "?")
         places = [tuple(order.index(name) for name in binds_of(part)) for part in (before, after)]
         return _Command(text, places[0], places[1], returns_rows(text))
@@ -190,14 +212,16 @@ def _expanded(command: str) -> str:
     return expand(_JOIN.sub("{rows} CROSS JOIN", command), _MACROS)
 
 
-def _source(columns: Sequence[str], size: int | None) -> str:
+def _source(columns: Sequence[str], form: _Form) -> str:
     """Return a row source named `batch` with these columns."""
-    if size is None:
-        named = ", ".join(f"c{number} AS {name}" for number, name in enumerate(columns, 1))
-        return f"(SELECT {named} FROM temp.batch_row) AS batch"  # noqa: S608 - names of the .sql files
+    if not isinstance(form, int):
+        named = [f"c{number} AS {columns[place]}" for number, place in enumerate(form, 1)]
+        # A bare value could be looked for before the table is gone through: all of a shard for each row, say.
+        named += [f"coalesce(unfilled, ?) AS {name}" for place, name in enumerate(columns) if place not in form]
+        return f"(SELECT {', '.join(named)} FROM temp.batch_row) AS batch"  # noqa: S608 - names of the .sql files
     row = f"({','.join('?' * len(columns))})"
-    named = ", ".join(f"column{number} AS {name}" for number, name in enumerate(columns, 1))
-    return f"(SELECT {named} FROM (VALUES {','.join([row] * size)})) AS batch"  # noqa: S608 - same
+    listed = ", ".join(f"column{number} AS {name}" for number, name in enumerate(columns, 1))
+    return f"(SELECT {listed} FROM (VALUES {','.join([row] * form)})) AS batch"  # noqa: S608 - same
 
 
 def asker(
