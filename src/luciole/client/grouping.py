@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from luciole import limits
 from luciole.errors import LucioleError, OutcomeUnknown, Rejected, StoreUnavailable
@@ -133,24 +134,28 @@ class Enqueuer:
                     waiter.future.set_result(answer)
 
 
-async def enqueue_repeatably(store: ExecutionStore, requests: Sequence[EnqueueRequest]) -> tuple[Enqueued, ...]:
+def enqueue_repeatably(
+    store: ExecutionStore, requests: Sequence[EnqueueRequest]
+) -> Coroutine[Any, Any, tuple[Enqueued, ...]]:
     """Enqueue in one statement; when nobody knows how its commit ended, ask again where that can't make a second run.
 
     Raises:
         OutcomeUnknown: some of the requests have neither a key nor a time of their own, or it stays unknown.
     """
-    tries = limits.CONFLICT_TRIES_MAX if all(map(_repeatable, requests)) else 1
-    for left in reversed(range(tries)):
+    for request in requests:
+        if request.key is None and request.fire_us is None:
+            return store.enqueue(requests)
+    return _enqueue_again(store, requests)
+
+
+async def _enqueue_again(store: ExecutionStore, requests: Sequence[EnqueueRequest]) -> tuple[Enqueued, ...]:
+    for left in reversed(range(limits.CONFLICT_TRIES_MAX)):
         try:
             return await store.enqueue(requests)
         except OutcomeUnknown:
             if not left:
                 raise
     raise AssertionError  # The last try returns or raises.
-
-
-def _repeatable(request: EnqueueRequest) -> bool:
-    return request.key is not None or request.fire_us is not None
 
 
 def _fail(group: Sequence[_Waiter], problem: BaseException) -> None:

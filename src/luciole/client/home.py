@@ -91,6 +91,13 @@ class Home:
         self._seat: _Seat | None = None
         self._lock = threading.Lock()
 
+    def here(self) -> Client | None:
+        """Return the client where it is open and lives on the running loop; else None: `call` reaches it."""
+        seat = self._seat
+        if seat is None or _blocking.get() or seat.loop is not asyncio.get_running_loop() or seat.pid != os.getpid():
+            return None
+        return seat.client
+
     async def call(self, action: Callable[[Client], Coroutine[Any, Any, T]]) -> T:
         """Run an action with the client, on its loop, from whatever loop or thread this is."""
         if _blocking.get():

@@ -16,6 +16,7 @@ class IdSource:
     def __init__(self, store: CatalogStore) -> None:
         self._store = store
         self._segments: list[range] = []
+        self._left = 0  #: ids in all of them
         self._refill: asyncio.Task[None] | None = None
 
     async def fill(self) -> None:
@@ -27,9 +28,15 @@ class IdSource:
         """Return an id that is at hand; None: `take` may wait for one."""
         if not self._segments:
             return None
-        taken = self._cut(1)[0]
-        self._look_ahead()
-        return taken
+        segment = self._segments[0]
+        if len(segment) == 1:
+            del self._segments[0]
+        else:
+            self._segments[0] = segment[1:]
+        self._left -= 1
+        if self._left < limits.ID_SEGMENT // 2:
+            self._look_ahead()
+        return segment[0]
 
     async def take(self, count: int = 1) -> list[int]:
         """Return so many ids, in rising order.
@@ -49,6 +56,7 @@ class IdSource:
     def _cut(self, count: int) -> range:
         segment = self._segments[0]
         part = segment[:count]
+        self._left -= len(part)
         if len(part) == len(segment):
             del self._segments[0]
         else:
@@ -56,11 +64,8 @@ class IdSource:
         return part
 
     def _look_ahead(self) -> None:
-        if self._refill is None and self._left() < limits.ID_SEGMENT // 2:
+        if self._refill is None and self._left < limits.ID_SEGMENT // 2:
             self._start()
-
-    def _left(self) -> int:
-        return sum(map(len, self._segments))
 
     async def _refilled(self, wanted: int = 1) -> None:
         """Wait for the refill under way, or for one that brings as many as are wanted; waiters get its error."""
@@ -77,6 +82,7 @@ class IdSource:
     async def _take_segment(self, count: int) -> None:
         segment = await self._store.take_ids(count)
         self._segments.append(range(segment.first, segment.first + segment.count))
+        self._left += segment.count
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._refill = None

@@ -57,6 +57,8 @@ class _Enqueueing(Generic[P, R_co]):
         payload = self._codec.encode(args, kwargs)
         if self._choices.tx is not None:
             (enqueued,) = await self._in_transaction([payload])
+        elif (client := self._home.here()) is not None:
+            enqueued = await client.enqueue(self._spec, payload, self._choices)
         else:
             enqueued = await self._home.call(lambda client: client.enqueue(self._spec, payload, self._choices))
         return self._handle(enqueued)

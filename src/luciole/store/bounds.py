@@ -179,15 +179,18 @@ def check_request(request: EnqueueRequest, shards: int) -> None:
         InvalidValue: a field is outside its bounds; the message names it.
         PayloadTooLarge: the payload is.
     """
-    check_shards([request.shard], shards)
+    if not 0 <= request.shard < shards:
+        check_shards([request.shard], shards)
     if request.request_id < 1:
         raise InvalidValue(f"request_id: {request.request_id} is not positive; take ids with `take_ids`")
     if not limits.PRIORITY_MIN <= request.priority <= limits.PRIORITY_MAX:
         raise InvalidValue(f"priority: {request.priority} is outside {limits.PRIORITY_MIN} to {limits.PRIORITY_MAX}")
     check_text("namespace", request.namespace, limits.NAME_LENGTH_MAX)
-    check_text("key", request.key or "", limits.KEY_LENGTH_MAX)
     check_text("content_type", request.content_type, limits.NAME_LENGTH_MAX)
-    check_labels(request.labels)
+    if request.key is not None:
+        check_text("key", request.key, limits.KEY_LENGTH_MAX)
+    if request.labels:
+        check_labels(request.labels)
     if not 0 <= request.route <= ROUTE_MASK:
         raise InvalidValue(f"route: {request.route} is outside 0 to {ROUTE_MASK}; make it with `route_of`")
     if request.delay_us < 0:

@@ -16,6 +16,7 @@ from luciole.model.schedule import Cursor
 from luciole.runtime.clock import SystemClock
 from luciole.store.spi import Store
 from luciole.store.sql.postgres.dialect import PostgresDialect
+from luciole.store.sql.postgres.link import Link
 from luciole.store.sql.postgres.pool import Pool
 from luciole.store.sql.store import SqlStore
 from luciole.testing.contract.steps import cursor_of, execution_of, fire, lease_all, open_keys, scheduled
@@ -71,6 +72,15 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Host:
 
         monkeypatch.setattr(owner, name, call)
 
+    at_hand = Pool.borrow_at_once
+
+    def borrowed(self: Pool) -> Link | None:
+        link = at_hand(self)
+        if link is not None:
+            made.waits("a connection")
+        return link
+
+    monkeypatch.setattr(Pool, "borrow_at_once", borrowed)
     watched(Pool, "_take", lambda *_: "a connection")
     watched(asyncpg.Connection, "execute", lambda _, text: str(text))
     watched(asyncpg.Connection, "prepare", lambda *_: "prepare")

@@ -30,7 +30,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     heard: list[str] = []
     ask, execute = Link.ask, Link.execute
 
-    async def heard_ask(self: Link, query: Query, may_send: Callable[[], None] | None = None) -> Sequence[Row]:
+    async def heard_ask(self: Link, query: Query, may_send: Callable[[], None]) -> Sequence[Row]:
         heard.extend(query.name for _ in self._prepared[query.name].calls(query))
         return await ask(self, query, may_send)
 

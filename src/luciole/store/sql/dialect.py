@@ -24,6 +24,8 @@ class Lane(Enum):
     CATALOG = "catalog"
     READ = "read"  #: read-only; a page for people
 
+    __hash__ = object.__hash__  # There is one of each, and each transaction looks its own up.
+
 
 class Dialect(Protocol):
     """A database that runs scripts.

@@ -112,17 +112,22 @@ def _enqueue_any(requests: Sequence[EnqueueRequest], *, alone: bool = True) -> S
 
 def _enqueue_plain(requests: Sequence[EnqueueRequest]) -> Script[tuple[Enqueued, ...]]:
     """Create executions that have nothing but a payload; what is there already, for whatever reason, is looked up."""
-    rows = sorted(map(_plain_row, requests))
-    new = {part: fire_us for fire_us, part in (yield Query("enqueue_new", rows=rows, alone=True, new=True))}
+    rows = [_plain_row(request) for request in requests]
+    if len(rows) > 1:
+        rows.sort()
+    found = yield Query("enqueue_new", rows=rows, alone=True, new=True)
+    new = {part: fire_us for fire_us, part in found}
     old: Iterator[Enqueued] = iter(())
     if len(new) < len(requests):
         rest = [request for request in requests if -request.request_id not in new]
         old = iter((yield from _enqueue_any(rest, alone=not new)))
     return tuple(
-        Enqueued(ExecutionKey(request.shard, NO_SCHEDULE, fire_us, part), created=True)
-        if (fire_us := new.get(part := -request.request_id)) is not None
-        else next(old)
-        for request in requests
+        [
+            Enqueued(ExecutionKey(request.shard, NO_SCHEDULE, fire_us, part), created=True)
+            if (fire_us := new.get(part := -request.request_id)) is not None
+            else next(old)
+            for request in requests
+        ]
     )
 
 

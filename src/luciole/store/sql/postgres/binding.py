@@ -66,6 +66,9 @@ class Prepared:
         """Yield, for each execution of a command, its index and the values that its text takes, in order."""
         if self._columns and not query.rows:
             return  # A statement for rows, and no rows.
+        if len(query.rows) == 1 and len(self._one) == 1 and not query.binds:
+            yield self._one[0], query.rows[0][: len(self._columns)]  # A lone request, in a hurry.
+            return
         is_one = bool(self._columns) and (self._is_each or len(query.rows) == 1)
         rows = query.rows if is_one else [self._shape.values(query.rows) if self._columns else ()]
         for index in self._one if is_one else self._many:

@@ -1,6 +1,5 @@
 """PostgreSQL as a dialect: connections apart by purpose, one transaction for a script, hints by NOTIFY."""
 
-import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -106,8 +105,10 @@ class PostgresDialect:
         self._conflicts = 0
         self._steps = steps
         self._pools = {
-            lane: Pool(partial(self._open, lane), min(most, connections_max or most), steps)
-            for lane, (most, _) in LANES.items()
+            lane: Pool(
+                partial(self._open, lane), min(most, connections_max or most), patience_us=patience_us, steps=steps
+            )
+            for lane, (most, patience_us) in LANES.items()
         }
         self._listener = Listener(partial(connect, self._place, HINTING), clock=clock, chance=chance, channel=schema)
         self._unbroken = Unbroken()  # Half a command would poison its connection.
@@ -160,15 +161,29 @@ class PostgresDialect:
         self, lane: Lane, script: Callable[ParamsT, Script[ResultT]], *args: ParamsT.args, **kwargs: ParamsT.kwargs
     ) -> ResultT:
         """Run a script as one transaction; return its result once it is durable (I9)."""
-        work = self._write(lane, partial(script, *args, **kwargs))
-        return await self._unbroken.run(work, at_once=self._pools[lane].has_idle)
+        pool, tries = self._pools[lane], 0
+        while True:
+            transaction: Transaction[ResultT] = Transaction(WRITE, self._clock.monotonic_us, self._before_commit)
+            try:
+                return await self._run(pool, transaction, script(*args, **kwargs))
+            except Exception as problem:
+                tries += 1
+                if is_held(problem):
+                    await self._unbroken.run(self._free_locks())
+                if not is_conflict(problem) or tries >= limits.CONFLICT_TRIES_MAX:
+                    raise meaning(problem, str(self._place), committing=transaction.committing) from problem
+            self._conflicts += 1
+            await self._clock.sleep(pause_us(tries, limits.POSTGRES_CONFLICT_PAUSE_MAX_US, self._chance()))
 
     async def read(
         self, lane: Lane, script: Callable[ParamsT, Script[ResultT]], *args: ParamsT.args, **kwargs: ParamsT.kwargs
     ) -> ResultT:
         """Run a script that only reads, on one snapshot."""
-        work = self._read(lane, partial(script, *args, **kwargs))
-        return await self._unbroken.run(work, at_once=self._pools[lane].has_idle)
+        try:
+            transaction: Transaction[ResultT] = Transaction(READ, self._clock.monotonic_us)
+            return await self._run(self._pools[lane], transaction, script(*args, **kwargs))
+        except Exception as problem:
+            raise meaning(problem, str(self._place), committing=False) from problem
 
     def hint(self, shards: frozenset[Shard]) -> None:
         """Wake whoever waits for these shards, here at once and elsewhere soon."""
@@ -203,56 +218,41 @@ class PostgresDialect:
 
     async def _worries(self) -> tuple[Worry, ...]:
         try:
-            return await self._lend(Lane.READ, lambda link: look(link.raw))
+            return await self._lend(self._pools[Lane.READ], lambda link: look(link.raw))
         except Exception as problem:
             raise meaning(problem, str(self._place), committing=False) from problem
 
-    async def _write(self, lane: Lane, begin: Callable[[], Script[ResultT]]) -> ResultT:
-        tries = 0
-        while True:
-            transaction: Transaction[ResultT] = Transaction(
-                begin=WRITE, monotonic_us=self._clock.monotonic_us, before_commit=self._before_commit
-            )
-            try:
-                return await self._lend(lane, lambda link: transaction.run(link, begin()))  # noqa: B023 - used at once
-            except Exception as problem:
-                tries += 1
-                if is_held(problem):
-                    await self._free_locks()
-                if not is_conflict(problem) or tries >= limits.CONFLICT_TRIES_MAX:
-                    raise meaning(problem, str(self._place), committing=transaction.committing) from problem
-            self._conflicts += 1
-            await self._clock.sleep(pause_us(tries, limits.POSTGRES_CONFLICT_PAUSE_MAX_US, self._chance()))
+    def _run(self, pool: Pool, transaction: Transaction[ResultT], script: Script[ResultT]) -> Awaitable[ResultT]:
+        """Run a transaction once; it comes to its end, whatever becomes of the caller."""
+        link = pool.borrow_at_once()
+        if link is None:
+            return self._unbroken.run(self._lend(pool, lambda borrowed: transaction.run(borrowed, script)))
+        # Nothing has to be waited for or opened before it is sent: that needs no task of its own.
+        return self._unbroken.in_place(self._use(pool, link, transaction.run(link, script)))
 
     async def _free_locks(self) -> None:
         """End whoever keeps locks and can't go on; the caller comes again."""
         try:
-            await self._lend(Lane.READ, lambda link: end_stranded(link.raw, APPLICATION))
+            await self._lend(self._pools[Lane.READ], lambda link: end_stranded(link.raw, APPLICATION))
         except Exception as problem:  # noqa: BLE001 - what the caller waited for is told already
             _log.warning(
                 "could not look for sessions that keep locks: %s", meaning(problem, str(self._place), committing=False)
             )
 
-    async def _read(self, lane: Lane, begin: Callable[[], Script[ResultT]]) -> ResultT:
-        try:
-            transaction: Transaction[ResultT] = Transaction(begin=READ, monotonic_us=self._clock.monotonic_us)
-            return await self._lend(lane, lambda link: transaction.run(link, begin()))
-        except Exception as problem:
-            raise meaning(problem, str(self._place), committing=False) from problem
-
-    async def _lend(self, lane: Lane, use: Callable[[Link], Awaitable[ResultT]]) -> ResultT:
-        """Use a connection of a lane, and give it up when it says nothing for too long."""
-        pool = self._pools[lane]
+    async def _lend(self, pool: Pool, use: Callable[[Link], Awaitable[ResultT]]) -> ResultT:
+        """Use a connection of a pool, as soon as there is one."""
         link = await pool.borrow()
+        return await self._use(pool, link, use(link))
+
+    async def _use(self, pool: Pool, link: Link, work: Awaitable[ResultT]) -> ResultT:
+        """Do some work with what was borrowed, and give it back."""
         begun_us = 0 if self._steps is None else self._steps.begin()
-        watchdog = asyncio.get_running_loop().call_later(LANES[lane][1] / limits.SECOND_US, link.drop)
         try:
-            result = await use(link)
+            result = await work
         except BaseException as problem:
             pool.give_back(link, problem)
             raise
         finally:
-            watchdog.cancel()
             if self._steps is not None:
                 self._steps.end("connection", begun_us)
         pool.give_back(link)

@@ -1,7 +1,7 @@
 """One connection of ours: what the server is asked for when it opens, and running queries on it."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -116,36 +116,37 @@ class Link:
         """Whether a query is answered without the server: another statement does its work, or it has no rows."""
         return self._prepared[query.name].does_nothing(query)
 
-    async def ask(self, query: Query, may_send: Callable[[], None] | None = None) -> Sequence[Row]:
+    def ask(self, query: Query, may_send: Callable[[], None]) -> Awaitable[Sequence[Row]]:
         """Run one query; return the rows of its one answering command.
 
         Args:
             query: what to run.
             may_send: called before anything is sent, with nothing awaited in between; it raises when that is too late.
         """
-        if self._steps is None:
-            return await self._ask(query, may_send)
-        begun_us = self._steps.begin()
+        return self._ask(query, may_send) if self._steps is None else self._timed(self._steps, query, may_send)
+
+    async def _timed(self, steps: Steps, query: Query, may_send: Callable[[], None]) -> Sequence[Row]:
+        begun_us = steps.begin()
         try:
             return await self._ask(query, may_send)
         finally:
-            self._steps.end("statement", begun_us)
+            steps.end("statement", begun_us)
 
-    async def _ask(self, query: Query, may_send: Callable[[], None] | None) -> Sequence[Row]:
+    async def _ask(self, query: Query, may_send: Callable[[], None]) -> Sequence[Row]:
         prepared = self._prepared[query.name]
-        ready = self._ready.setdefault(query.name, {})
+        ready = self._ready.get(query.name)
+        if ready is None:
+            ready = self._ready[query.name] = {}
         answer: list[Any] = []
         for index, values in prepared.calls(query):
             statement = ready.get(index)
             if statement is None:  # Each when it is first needed: it may speak of what the one before it made.
                 # By name: an unnamed one would be parsed and planned again for each execution.
-                if may_send is not None:
-                    may_send()
+                may_send()
                 text, name = prepared.commands[index].text, f"{query.name}_{index}"
                 statement = ready[index] = await self.raw.prepare(text, name=name)
-            if may_send is not None:
-                may_send()  # I3: once more, however long preparing took.
-            answer.extend(await statement.fetch(*values))
+            may_send()  # I3: once more, however long preparing took.
+            answer += await statement.fetch(*values)
         return answer
 
     async def execute(self, command: str) -> None:

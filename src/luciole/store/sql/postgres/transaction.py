@@ -15,7 +15,7 @@ WRITE = "BEGIN"
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Transaction(Generic[ResultT]):
     """Runs a script once. Whoever sees it fail asks `committing` whether its outcome is known."""
 
@@ -34,7 +34,16 @@ class Transaction(Generic[ResultT]):
             return nothing_asked
         self._until_us = query.until_us
         while link.has_nothing_to_do(query) or (query.alone and (query.new or self.before_commit is None)):
-            rows = await self._ask_alone(link, query)
+            rows: Sequence[Row] = ()
+            if self.before_commit is None or not query.new:
+                # What is new and commits by itself can't be interleaved by hand: the longer way can.
+                self.committing = query.alone
+                try:
+                    rows = await link.ask(query, self._may_send)
+                except Exception as problem:
+                    if not (query.new and is_there_already(problem)):
+                        raise
+                self.committing = False
             try:
                 query = script.send(rows)
             except StopIteration as end:
@@ -53,20 +62,6 @@ class Transaction(Generic[ResultT]):
         self.committing = True
         await link.execute("COMMIT")
         return result
-
-    async def _ask_alone(self, link: Link, query: Query) -> Sequence[Row]:
-        """Ask what commits by itself."""
-        if query.new and self.before_commit is not None:
-            return ()  # What commits by itself can't be interleaved by hand: the longer way can.
-        self.committing = query.alone
-        try:
-            rows = await link.ask(query, self._may_send)
-        except Exception as problem:
-            if not (query.new and is_there_already(problem)):
-                raise
-            rows = ()
-        self.committing = False
-        return rows
 
     def _may_send(self) -> None:
         """Raise once it is too late to send anything: this process may have been stopped at any await before it."""
