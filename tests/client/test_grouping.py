@@ -52,14 +52,36 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_whatever_is_queued_goes_in_one_statement(store: GatedStore) -> None:
+@pytest.mark.parametrize(("callers", "sizes"), [(15, [15]), (16, [8, 8]), (101, [51, 50])])
+async def test_whatever_is_queued_goes_in_one_statement_or_a_crowd_in_two(
+    store: GatedStore, callers: int, sizes: list[int]
+) -> None:
     enqueuer = Enqueuer(store)
-    tasks = [asyncio.create_task(enqueuer.enqueue(request(n))) for n in range(1, 101)]
+    tasks = [asyncio.create_task(enqueuer.enqueue(request(n))) for n in range(1, callers + 1)]
     await settle()
     assert not any(task.done() for task in tasks)  # I9: nobody is answered before the commit.
     store.gate.set()
     keys = {(await task).key for task in tasks}
-    assert (len(keys), store.sizes) == (100, [100])
+    assert (len(keys), store.sizes) == (callers, sizes)
+
+
+async def test_a_crowd_that_comes_while_one_is_under_way_does_not_wait_for_it(store: GatedStore) -> None:
+    """Goal: the halves of a crowd take turns, and there are never more than two (I10)."""
+    enqueuer = Enqueuer(store)
+    first = asyncio.create_task(enqueuer.enqueue(request(1)))
+    await settle()
+    few = [asyncio.create_task(enqueuer.enqueue(request(n))) for n in range(2, 17)]
+    await settle()
+    assert store.sizes == [1]
+    more = [asyncio.create_task(enqueuer.enqueue(request(n))) for n in range(17, 60)]
+    await settle()
+    assert store.sizes == [1, 58]
+    most = [asyncio.create_task(enqueuer.enqueue(request(n))) for n in range(60, 99)]
+    await settle()
+    assert store.sizes == [1, 58]
+    store.gate.set()
+    await asyncio.gather(first, *few, *more, *most)
+    assert sum(store.sizes) == 98
 
 
 async def test_those_that_come_while_one_is_under_way_share_the_next(store: GatedStore) -> None:
@@ -128,8 +150,9 @@ async def test_a_group_is_bounded_in_count_and_bytes(store: GatedStore) -> None:
     await asyncio.gather(*(enqueuer.enqueue(request(n, payload=big)) for n in range(1, 11)))
     assert store.sizes == [8, 2]
     store.sizes.clear()
-    await asyncio.gather(*(enqueuer.enqueue(request(n)) for n in range(100, 100 + limits.ENQUEUE_BATCH_MAX + 1)))
-    assert store.sizes == [limits.ENQUEUE_BATCH_MAX, 1]
+    crowd = range(100, 101 + 2 * limits.ENQUEUE_BATCH_MAX)
+    await asyncio.gather(*(enqueuer.enqueue(request(n)) for n in crowd))
+    assert store.sizes == [limits.ENQUEUE_BATCH_MAX, limits.ENQUEUE_BATCH_MAX, 1]
 
 
 async def test_a_crowd_waits_for_room(store: GatedStore, monkeypatch: pytest.MonkeyPatch) -> None:

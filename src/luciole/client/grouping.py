@@ -1,4 +1,4 @@
-"""Grouping: whatever is queued goes into one statement, without a timer."""
+"""Grouping: whatever is queued goes into one statement, or a crowd into two, without a timer."""
 
 import asyncio
 from collections import deque
@@ -12,6 +12,10 @@ from luciole.store.spi import ExecutionStore
 
 #: Payload bytes of one statement; a single request may be larger.
 _GROUP_BYTES_MAX = 8 * limits.PAYLOAD_BYTES_MAX
+
+#: So many that wait are a crowd: they leave although a statement is under way, which is the most that may be then.
+_CROWD = 16
+_GROUPS_AT_ONCE = 2
 
 
 class _Waiter:
@@ -29,6 +33,9 @@ class Enqueuer:
     queue is bounded: a caller waits for room. Nobody is answered before the commit, and a failed one fails all
     that were in it (I9), after those that may be repeated have been.
 
+    A crowd leaves in two halves: while the store writes one, the other's callers are answered and come again. What a
+    few would win by that is less than what a second commit costs.
+
     Whoever comes after one that was alone is taken to be alone, too, and asks the store by itself: each step of the
     loop in between would be waited for. In a crowd it would part the group of those who come in the same step.
     """
@@ -38,7 +45,8 @@ class Enqueuer:
         self._queue: deque[_Waiter] = deque()
         self._room = asyncio.Event()
         self._room.set()
-        self._pump: asyncio.Task[None] | None = None
+        self._pumps: set[asyncio.Task[None]] = set()
+        self._to_begin = 0  #: those of them that have not run yet
         self._was_alone = False  #: the last statement had one request, and nobody had come meanwhile
         self._leading: asyncio.Future[None] | None = None  #: until a lone caller's statement has ended
         self._closed = False
@@ -55,21 +63,27 @@ class Enqueuer:
             await self._room.wait()
         if self._closed:
             raise StoreUnavailable("the client is closed; open it before enqueueing")
-        if self._was_alone and self._pump is None and self._leading is None:
+        if self._was_alone and not self._pumps and self._leading is None:
             return await self._lead(request)
         loop = asyncio.get_running_loop()
         waiter = _Waiter(request, loop.create_future())
         self._queue.append(waiter)
-        if self._pump is None and self._leading is None:
-            self._pump = loop.create_task(self._run())
+        under_way = len(self._pumps) + (self._leading is not None)
+        if under_way == 0 or (under_way < _GROUPS_AT_ONCE and len(self._queue) >= _CROWD):
+            self._start(loop)
         return await waiter.future
 
     async def close(self) -> None:
         """Take no more, and wait until what is queued is durable or refused."""
         self._closed = True
         self._room.set()
-        while under_way := self._leading or self._pump:
-            await asyncio.wait([under_way])
+        while under_way := [*self._pumps, *filter(None, [self._leading])]:
+            await asyncio.wait(under_way)
+
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        pump = loop.create_task(self._run())
+        self._pumps.add(pump)
+        self._to_begin += 1
 
     async def _lead(self, request: EnqueueRequest) -> Enqueued:
         """Ask the store from the caller's own task; whoever comes meanwhile shares the next statement."""
@@ -83,23 +97,30 @@ class Enqueuer:
             self._leading = None
             ended.set_result(None)
             self._was_alone = not self._queue
-            if self._queue:
-                self._pump = loop.create_task(self._run())
+            if self._queue and not self._pumps:
+                self._start(loop)
 
     async def _run(self) -> None:
+        self._to_begin -= 1
         try:
             while self._queue:
                 group = self._next_group()
                 await self._flush(group)
                 self._room.set()
                 self._was_alone = len(group) == 1 and not self._queue
+                if self._to_begin:
+                    break  # The rest is its share.
         finally:
-            self._pump = None
+            task = asyncio.current_task()
+            assert task is not None
+            self._pumps.discard(task)
 
     def _next_group(self) -> list[_Waiter]:
+        """Take from the queue what leaves now: half of it where another pump is about to begin."""
+        share = -(-len(self._queue) // (1 + self._to_begin))
         group: list[_Waiter] = []
         size = 0
-        while self._queue and len(group) < limits.ENQUEUE_BATCH_MAX:
+        while self._queue and len(group) < min(share, limits.ENQUEUE_BATCH_MAX):
             payload = self._queue[0].request.payload or b""
             if group and size + len(payload) > _GROUP_BYTES_MAX:
                 break
