@@ -261,7 +261,11 @@ async def test_a_client_stopped_in_mid_statement_does_not_sit_on_its_locks(harne
     await stopped.prepare("SELECT 2")
     pid = stopped.get_server_pid()
     activity = "SELECT state, wait_event FROM pg_stat_activity WHERE pid = $1"
-    assert tuple(await harness.admin.fetchrow(activity, pid) or ()) == ("active", "ClientRead")
+
+    async def waits_for_its_client() -> bool:
+        return tuple(await harness.admin.fetchrow(activity, pid) or ()) == ("active", "ClientRead")
+
+    await until(waits_for_its_client)
 
     async def is_leased() -> bool:
         try:
