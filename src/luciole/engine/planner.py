@@ -137,14 +137,17 @@ class Planner:
     async def _lane(self, leases: Sequence[Lease], due: Sequence[Cursor], *, more: bool, due_max: int) -> _Worked:
         """Work off what is due in some shards: what was read, then what the lane reads itself while there is more."""
         next_us: Instant | None = None
-        strides = more
+        strides, stride_max = more, due_max
         for _ in range(limits.PLAN_ROUNDS_MAX):
             held = {lease.shard for lease in leases}
             leases = [lease for lease in self.leases.trusted() if lease.shard in held]
             if not leases or not self.running:
                 break
             if strides:
-                strode = await self._stride(leases, due_max)
+                strode = await self._stride(leases, stride_max)
+                # Of what is alike only groups are read. A smaller share would go through all of its shard each time:
+                # what is due at one instant has to be sorted before it can be parted.
+                stride_max = len(leases) * self.store.capabilities.plan_batch_max
                 next_us = _earlier(next_us, strode.next_us)
                 if not strode.left:
                     if not strode.more:

@@ -125,53 +125,51 @@ SELECT due.shard, trigger_id, fire_us, due_us, policy_id, count(*), max(schedule
 -- name: write_chosen
 -- why: one statement. A cursor is chosen on the snapshot and moved under its row lock: whoever waited for that finds
 -- another revision, and leaves the cursor alone. Steps are found by a binary search in their sorted keys (`step_key` in
--- strides.py): joined as rows they would be gone through for each cursor, at twice the cost of all the rest. OFFSET 0 and
--- ctid leave the planner no choice but to go from the shares to their cursors, also when it believes the tables empty
+-- strides.py): joined as rows they would be gone through for each cursor, at twice the cost of all the rest. What follows
+-- from a step is looked up where it is written, so that its number is all that goes there. OFFSET 0 and ctid leave the
+-- planner no choice but to go from the shares to their cursors, also when it believes the tables empty
 WITH share AS MATERIALIZED (
     SELECT * FROM unnest(:shards::int4[], :throughs_us::int8[], :through_ids::int8[], :readies::int4[])
     AS share(shard, through_us, through_id, ready)
-), near AS MATERIALIZED (
-    SELECT found.*, share.ready FROM share, LATERAL (
+), moved AS (
+    UPDATE cursor SET fire_us = (:next_fires_us::int8[])[step], due_us = (:next_dues_us::int8[])[step],
+        revision = cursor.revision + 1
+    FROM share, LATERAL (
         SELECT cursor.ctid AS place, shard, schedule_id, revision, fire_us, due_us, trigger_id, policy_id, width_bucket(
             trigger_id # (fire_us << 5) # (due_us << 11) # (policy_id << 17), :keys::int8[]
         ) AS step
         FROM cursor WHERE cursor.shard = share.shard AND due_us IS NOT NULL AND due_us <= share.through_us
         AND (due_us < share.through_us OR schedule_id <= share.through_id)
         OFFSET 0
-    ) AS found
-), chosen AS MATERIALIZED (
-    SELECT place, shard, schedule_id, revision, fire_us, due_us, (:next_fires_us::int8[])[step] AS next_fire_us,
-        (:next_dues_us::int8[])[step] AS next_due_us, (:priorities::int4[])[step] AS priority,
-        (:flags::int4[])[step] AS flags, ready
-    FROM near
-    WHERE trigger_id = (:trigger_ids::int8[])[step] AND fire_us = (:fires_us::int8[])[step]
-    AND due_us = (:dues_us::int8[])[step] AND policy_id = (:policy_ids::int8[])[step]
-    AND ((:overlaps::int4[])[step] = 0 OR NOT EXISTS (
-        SELECT FROM entry WHERE entry.shard = near.shard AND entry.schedule_id = near.schedule_id OFFSET 0
-    )) AND NOT EXISTS (
+    ) AS near
+    WHERE near.trigger_id = (:trigger_ids::int8[])[step] AND near.fire_us = (:fires_us::int8[])[step]
+    AND near.due_us = (:dues_us::int8[])[step] AND near.policy_id = (:policy_ids::int8[])[step]
+    AND NOT EXISTS (
+        SELECT FROM entry WHERE entry.shard = near.shard AND entry.schedule_id = near.schedule_id
+        AND (:overlaps::int4[])[near.step] <> 0 OFFSET 0
+    ) AND NOT EXISTS (
         SELECT FROM execution WHERE execution.shard = near.shard AND execution.schedule_id = near.schedule_id
         AND execution.fire_us = near.fire_us AND execution.part = 0 OFFSET 0
     )
-), moved AS (
-    UPDATE cursor SET fire_us = chosen.next_fire_us, due_us = chosen.next_due_us, revision = cursor.revision + 1
-    FROM chosen
-    WHERE cursor.ctid = chosen.place AND cursor.shard = chosen.shard AND cursor.schedule_id = chosen.schedule_id
-    AND cursor.revision = chosen.revision AND cursor.due_us IS NOT NULL
-    RETURNING chosen.shard, chosen.schedule_id, chosen.fire_us, chosen.due_us, chosen.priority, chosen.flags,
-        chosen.ready, cursor.job_id
+    AND cursor.ctid = near.place AND cursor.shard = near.shard AND cursor.schedule_id = near.schedule_id
+    AND cursor.revision = near.revision AND cursor.due_us IS NOT NULL
+    RETURNING near.shard, near.schedule_id, near.fire_us, near.due_us, near.step, share.ready, cursor.job_id
 ), fired AS (
     INSERT INTO execution (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, origin,
         created_us)
-    SELECT shard, schedule_id, fire_us, 0, job_id, 1 - ready, 1, due_us, priority, flags, 0, {now_us} FROM moved
+    SELECT shard, schedule_id, fire_us, 0, job_id, 1 - ready, 1, due_us, (:priorities::int4[])[step],
+        (:flags::int4[])[step], 0, {now_us}
+    FROM moved
 ), told AS (
     INSERT INTO entry (shard, schedule_id, fire_us, part, job_id, state, attempt, due_us, priority, flags, route)
-    SELECT shard, schedule_id, fire_us, 0, job_id, ready, 1, due_us, priority, flags,
+    SELECT shard, schedule_id, fire_us, 0, job_id, ready, 1, due_us, (:priorities::int4[])[step],
+        (:flags::int4[])[step],
         CASE WHEN ready = 1 THEN coalesce((SELECT route FROM job WHERE job.job_id = moved.job_id), 0) ELSE 0 END
     FROM moved
 )
-SELECT shard, fire_us, due_us, priority, flags, ready, string_agg(schedule_id::text, ','),
-    string_agg(job_id::text, ',')
-FROM moved GROUP BY shard, fire_us, due_us, priority, flags, ready;
+SELECT shard, fire_us, due_us, (:priorities::int4[])[step], (:flags::int4[])[step], ready,
+    string_agg(schedule_id::text, ','), string_agg(job_id::text, ',')
+FROM moved GROUP BY shard, fire_us, due_us, step, ready;
 
 -- name: open_of_schedules
 -- rows: shard int, schedule_id bigint
