@@ -1,6 +1,7 @@
 """A load that is merely steady is planned in few commits."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from luciole import limits
@@ -9,7 +10,7 @@ from luciole.model.instant import Instant
 from luciole.model.lease import Lease
 from luciole.model.plan import DueBatch, Plan, PlanOutcome
 from luciole.model.schedule import Cursor, Policy, pack_policy
-from luciole.model.stride import GroupBatch
+from luciole.model.stride import DueGroup, GroupBatch, Share, Stride, StrideOutcome
 from luciole.model.trigger import every
 from luciole.runtime.telemetry import Telemetry
 from luciole.store.capabilities import Capabilities
@@ -71,6 +72,28 @@ class Trickling:
         return PlanOutcome(entries=(), created=len(plan.moves), skipped=0)
 
 
+class Herding(Trickling):
+    """Has a herd of cursors in each shard that are all alike."""
+
+    def __init__(self, cursors: int) -> None:
+        super().__init__(cut=True)
+        self.asked: list[int] = []
+        self.due = dict.fromkeys((lease.shard for lease in LEASES), cursors)
+
+    async def due_groups(self, shards: Sequence[int], before_us: Instant, *, limit: int) -> GroupBatch:
+        del before_us
+        self.asked.append(limit)
+        shares = tuple(Share(shard, min(limit, self.due[shard]), AT_US, limit) for shard in shards if self.due[shard])
+        groups = {DueGroup(1, AT_US, AT_US, POLICY): sum(share.cursors for share in shares)} if shares else {}
+        return GroupBatch(groups=groups, shares=shares, more=any(self.due[shard] > limit for shard in shards))
+
+    async def commit_stride(self, stride: Stride) -> StrideOutcome:
+        for share in stride.shares:
+            self.due[share.shard] -= share.cursors
+        self.commits.append(stride.cursors(frozenset()))
+        return StrideOutcome(entries=(), created=stride.cursors(frozenset()))
+
+
 class Held:
     def trusted(self) -> tuple[Lease, ...]:
         return LEASES
@@ -108,6 +131,17 @@ async def test_a_read_that_was_cut_is_a_burst() -> None:
     clock, store = Passing(), Trickling(cut=True)
     await planner(store, clock).tick()
     assert store.groups > 0
+
+
+async def test_a_herd_is_looked_at_in_shares_as_large_as_a_commit_takes_once_it_is_known_as_one() -> None:
+    """Goal: a shard that is due at one instant is sorted a few times, not once for each small share of it."""
+    clock, store = Passing(), Herding(2_600)
+    store.capabilities = replace(store.capabilities, plan_connections=2)
+    await replace(planner(store, clock), due_max=400).tick()
+    # Two lanes of two shards: a first look at a quarter of what a pass may read, and from then on at full commits.
+    assert sorted(store.asked) == [100, 100, *[store.capabilities.plan_batch_max] * 6]
+    assert max(store.commits) == store.capabilities.plan_batch_max
+    assert set(store.due.values()) == {0}
 
 
 async def test_a_long_pass_is_followed_by_a_pause_as_long_up_to_a_bound() -> None:
