@@ -1,12 +1,16 @@
 """A backlog of work for which nobody has room hides nobody else's: small clusters whose time the test owns."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import pytest
 
+from luciole.gateway.hidden import Hidden
 from luciole.limits import MS_US, READY_REFILL, ROUTES_MAX, SECOND_US
-from luciole.model.ids import ExecutionKey
+from luciole.model.ids import ExecutionKey, Shard
+from luciole.model.instant import Instant
 from luciole.model.job import JobSpec, Overlap
+from luciole.model.outbox import Entry
 from luciole.model.schedule import Policy
 from luciole.model.trigger import every
 from tests.engine.scripted import ScriptedExecutor, SmallCluster, linger
@@ -23,6 +27,18 @@ def lags_us(executor: ScriptedExecutor, keys: Iterable[ExecutionKey]) -> list[in
     started = {key: at_us for key, _, at_us in executor.starts}
     assert len(started) == len(executor.starts)
     return [started[key] - key.fire_us for key in keys]
+
+
+@dataclass
+class Counted:
+    """Looks behind what memory holds, and when they were."""
+
+    inner: Hidden
+    looks: list[Instant]
+
+    async def find(self, shards: Sequence[Shard], now_us: Instant) -> Sequence[Entry]:
+        self.looks.append(now_us)
+        return await self.inner.find(shards, now_us)
 
 
 @pytest.mark.parametrize("crowd", [2_000, pytest.param(100_000, marks=pytest.mark.slow)])
@@ -135,6 +151,23 @@ async def test_what_was_hidden_is_worked_off_without_waiting_for_the_next_look()
     await cluster.stop()
     assert {key for key, _, _ in quick.starts} == keys
     assert last_us - begun_us <= 1 * SECOND_US
+
+
+async def test_one_kind_of_work_hides_nothing_so_that_nothing_is_looked_for_behind_it() -> None:
+    """Goal: a shard that runs dry of the only route that there is takes a poll, and no look behind it."""
+    cluster = SmallCluster(shards=1)
+    node = await cluster.start()
+    looks: list[Instant] = []
+    node.gateway.poller.hidden = Counted(node.gateway.poller.hidden, looks)  # type: ignore[assignment]
+    quick = an_executor(cluster, 2, "quick", slots=2 * READY_REFILL)
+    await quick.join(node)
+    keys = {await cluster.enqueue(QUICK) for _ in range(20 * READY_REFILL)}
+    begun_us = cluster.clock.now_us()
+    await cluster.clock.advance(3 * SECOND_US)
+    took_us = max(at_us for _, _, at_us in quick.starts) - begun_us
+    await cluster.stop()
+    assert {key for key, _, _ in quick.starts} == keys
+    assert len(looks) <= 1 + took_us // (500 * MS_US)
 
 
 async def test_no_shard_keeps_its_part_of_a_handler_hidden() -> None:

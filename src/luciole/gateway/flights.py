@@ -56,9 +56,11 @@ class Flights:
 
     def _remove(self, flight: Flight) -> None:
         key = flight.entry.key
-        for kept in (self._flights, self._orphans, flight.session.flights):
-            if kept.get(key) is flight:
-                del kept[key]
+        del self._flights[key]
+        if flight.orphaned_until_us is None:
+            flight.session.flights.pop(key, None)
+        else:
+            self._orphans.pop(key, None)
 
     def orphan(self, flight: Flight, until_us: int) -> None:
         """Note that nobody speaks for a flight any more; it is given time until then (monotonic)."""

@@ -24,7 +24,7 @@ class ShardHold:
     routes: Counter[RouteId] = field(default_factory=Counter)  #: the same by what they ask of an executor
     more: bool = False  #: the last poll was cut: the store has more that is due
     hides: bool = False  #: what came behind in the last poll is not in memory: it was cut, or did not fit
-    short: bool = False  #: while it hides something, the last ready entry of a route has left memory
+    short: set[RouteId] = field(default_factory=set)  #: routes that ran out in memory while it hides something
     #: After a crash of the former holder: an unrecorded first attempt that was due by then may be running.
     doubtful_before_us: Instant | None = None
     polled_from_us: int = 0  #: no polling before it (monotonic): executors still announce what they run
@@ -151,13 +151,17 @@ class Holds:
         was already used.
         """
         self.reads.remove(read)
-        news = [entry for entry in entries if entry.key not in read.gone and self._is_news(entry)]
-        for entry in news:
-            hold = self.shards[entry.key.shard]
+        news = []
+        for entry in entries:
+            key = entry.key
+            hold = self.shards.get(key.shard)
+            if hold is None or key in hold.entries or key in read.gone:
+                continue
+            news.append(entry)
             if read.begun_us is not None and entry.due_us > read.begun_us and entry.attempt == 1:
-                hold.ahead.add(entry.key)
-            if entry.key.shard in read.withdrawn:
-                hold.doubted.add(entry.key)
+                hold.ahead.add(key)
+            if key.shard in read.withdrawn:
+                hold.doubted.add(key)
         return news
 
     def ripen(self, now_us: Instant) -> Instant | None:
@@ -196,7 +200,10 @@ class Holds:
             if entry.state is EntryState.READY:
                 hold.ready += 1
                 hold.routes[entry.route] += 1
-            self._queue(entry, now_us)
+            if entry.due_us <= now_us and key not in hold.ahead:
+                self.lines.line_up(entry)  # As nearly always.
+            else:
+                self._queue(entry, now_us)
 
     def replace(self, entry: Entry, now_us: Instant) -> None:
         """Put the next attempt of a known execution in line."""
@@ -204,24 +211,28 @@ class Holds:
             self.shards[entry.key.shard].astray.discard(entry.key)
             self._queue(entry, now_us)
 
-    def forget(self, key: ExecutionKey) -> bool:
-        """Forget an entry that is settled; return whether its shard has room that the store could fill."""
+    def forget(self, key: ExecutionKey, attempt: int | None = None) -> bool:
+        """Forget an entry that is settled; return whether its shard has room that the store could fill.
+
+        Args:
+            key: its execution.
+            attempt: which was settled: an entry that is known with another one stays. None: whatever is known.
+        """
+        hold = self.shards.get(key.shard) or self._suspended.get(key.shard)
+        entry = None if hold is None else hold.entries.get(key)
+        if entry is not None and attempt is not None and entry.attempt != attempt:
+            return False
         for read in self.reads:
             read.gone.add(key)
-        hold = self.shards.get(key.shard) or self._suspended.get(key.shard)
         if hold is None:
             return False
         hold.ahead.discard(key)
         hold.doubted.discard(key)
-        entry = hold.entries.pop(key, None)
         hold.astray.discard(key)
         if entry is not None:
+            del hold.entries[key]
             _count(hold, entry, -1)
-        return hold.short or (hold.more and hold.ready < limits.READY_LOW)
-
-    def _is_news(self, entry: Entry) -> bool:
-        hold = self.shards.get(entry.key.shard)
-        return hold is not None and entry.key not in hold.entries
+        return bool(hold.short) or (hold.more and hold.ready < limits.READY_LOW)
 
     def _queue(self, entry: Entry, now_us: Instant) -> None:
         hold = self.shards[entry.key.shard]
@@ -239,4 +250,5 @@ def _count(hold: ShardHold, entry: Entry, change: int) -> None:
         hold.routes[entry.route] += change
         if not hold.routes[entry.route]:
             del hold.routes[entry.route]
-            hold.short = hold.hides
+            if hold.hides:
+                hold.short.add(entry.route)

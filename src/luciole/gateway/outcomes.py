@@ -47,7 +47,6 @@ class Outcomes:
                     return
             if settlement.releases:
                 self.wake_polling()  # A successor may have become ready.
-        known = self.holds.entry(key)
         # A refused settlement says nothing of a newer attempt that this node knows.
-        if (known is None or known.attempt == attempt) and self.holds.forget(key):
+        if self.holds.forget(key, attempt):
             self.wake_polling()

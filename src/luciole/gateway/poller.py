@@ -85,10 +85,11 @@ class Poller:
         behind = [
             shard
             for shard, hold in holds.items()
-            if hold.hides and (everywhere or hold.short or (idle and shard not in fed))
+            # Of what ran out, the poll may just have brought more.
+            if hold.hides and (everywhere or hold.short - hold.routes.keys() or (idle and shard not in fed))
         ]
         for hold in holds.values():
-            hold.short = False
+            hold.short.clear()
         if behind:
             found = await self.hidden.find(behind, self.store_clock.now_us())
             if found:
@@ -130,7 +131,9 @@ class Poller:
         fitting = []
         for entry in news:
             shard = entry.key.shard
-            room[shard] = room.get(shard, self.holds.room(shard)) - 1
+            if shard not in room:
+                room[shard] = self.holds.room(shard)
+            room[shard] -= 1
             if room[shard] >= 0 and entry.key not in asked and entry.state is EntryState.READY:
                 fitting.append(entry)
         if fitting:
