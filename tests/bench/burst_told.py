@@ -3,7 +3,7 @@
 from luciole.bench.attribution.document import Attribution, Waits
 from luciole.bench.attribution.parts import Used
 from luciole.bench.attribution.watching import Told
-from luciole.bench.burst.explain import Window
+from luciole.bench.attribution.windows import Window
 
 WALL_US = 1_000_000
 
@@ -34,7 +34,7 @@ def explained(
     return Window(
         "drain",
         jobs=1_000,
-        told=parts,
+        told={f"scheduler {number}": part for number, part in enumerate(parts, 1)},
         begun_us=0,
         cores=2,
         others=0.0,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from luciole.bench import lock
 from luciole.bench.backends import Place, SqliteBackend, connect_postgres, sqlite_path
 from luciole.bench.bare import BARE, PULL_BATCH, Bare
 from luciole.bench.check import ask
@@ -21,6 +22,11 @@ from luciole.bench.stores import open_fresh
 from luciole.bench.verdict import InvalidRun
 from luciole.runtime.clock import SystemClock
 from tests.bench.test_cli import call
+
+
+@pytest.fixture(autouse=True)
+def _own_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "lock_path", lambda: tmp_path / "lock")
 
 
 @pytest.fixture

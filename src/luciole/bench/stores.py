@@ -33,9 +33,9 @@ def make_store(place: Place, *, steps: Steps | None = None, pool: int | None = N
     return around(SqlStore(dialect))
 
 
-async def open_fresh(place: Place, *, shards: int) -> Store:
+async def open_fresh(place: Place, *, shards: int, steps: Steps | None = None) -> Store:
     """Bring the schema of an empty place up to date and open it."""
-    store = make_store(place)
+    store = make_store(place, steps=steps)
     await store.migrate(shards=shards)
     await store.open()
     return store

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from luciole.bench.attribution.document import Series, Waits
+from luciole.bench.attribution.document import Series, Sign, Waits
 from luciole.bench.attribution.samplers import EVERY_US, Sampler
 from luciole.bench.backends import Place, connect_postgres
 from luciole.limits import MS_US, SECOND_US
@@ -41,6 +41,9 @@ _VIEWS = {
         "JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = current_database() AND query !~ 'pg_stat_'"
     ),
 }
+
+#: So many sessions that wait on average are a sign.
+_WAITING_SIGN = 0.5
 
 Counters = dict[str, dict[str, float]]
 
@@ -97,6 +100,15 @@ class WaitSampler(Sampler):
 def is_flush(event: str) -> bool:
     """Whether a wait event belongs to a flush of the log."""
     return event.lower() in _FLUSHING
+
+
+def flushes(waits: Waits | None, wall_us: int) -> tuple[int, list[Sign]]:
+    """Return how long the log was being flushed in a window, and whether others waited for that."""
+    if waits is None:
+        return 0, []
+    waiting = sum(count for event, count in waits.sessions.items() if is_flush(event))
+    signs = [Sign(kind="wait", text=f"{waiting:.1f} sessions waited for the log, on average")]
+    return round(waits.log_busy * wall_us), signs if waiting >= _WAITING_SIGN else []
 
 
 async def read_counters(place: Place) -> Counters:

@@ -33,6 +33,7 @@ class Told(msgspec.Struct, kw_only=True):
     stalls_us: int
     stall_max_us: int
     done: list[tuple[int, int]] = []  #: instants, with the jobs that were done then
+    computing: tuple[str, ...] = ()  #: its stages in which it computes; empty: as a scheduler names them
 
 
 class StepLog:

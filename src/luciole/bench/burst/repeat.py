@@ -4,21 +4,22 @@ Run as `python -m luciole.bench.burst.repeat`; it is told `RepeatOrders` and ans
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import msgspec
 
 from luciole import limits
 from luciole.bench.attribution.document import Trace
+from luciole.bench.attribution.observing import Observation
 from luciole.bench.attribution.profiling import Profiler
 from luciole.bench.attribution.traces import merge
+from luciole.bench.attribution.watching import Told
 from luciole.bench.burst import load
 from luciole.bench.burst.figures import burst_checks, burst_figures
 from luciole.bench.burst.flap import Flapping
-from luciole.bench.burst.observe import Observation
 from luciole.bench.burst.owners import Owners
-from luciole.bench.burst.spec import Closed, Drained, RepeatOrders, SchedulerOrders
+from luciole.bench.burst.spec import BurstSpec, Closed, Drained, RepeatOrders, SchedulerOrders
 from luciole.bench.ceiling.lanes import beside_a_burst
 from luciole.bench.ceiling.measure import measure_ceiling
 from luciole.bench.ceiling.settings import Rate, ceiling_of
@@ -176,10 +177,10 @@ class BurstRepeat:
     async def _window(self, store: Store, at_us: Instant) -> None:
         """Drain, close the outbox, and read what it cost."""
         before, written = await read_work(self._place), await self._written()
-        pids = [process.pid for process in self._processes]
+        pids = {f"scheduler {number}": process.pid for number, process in enumerate(self._processes, 1)}
         async with (
             self._profiled(pids),
-            Observation(self._place, self._spec, pids, clock=self._clock, waits=self._orders.sample_waits) as seen,
+            Observation(self._place, pids, clock=self._clock, waits=self._orders.sample_waits) as seen,
         ):
             server_us = self._server_cpu_us()
             async with self._phase("drain"):
@@ -277,13 +278,12 @@ class BurstRepeat:
         ]
 
     @asynccontextmanager
-    async def _profiled(self, pids: Sequence[int]) -> AsyncIterator[None]:
+    async def _profiled(self, pids: Mapping[str, int]) -> AsyncIterator[None]:
         """Profile the schedulers, where that was asked for."""
         if self._orders.profile is None:
             yield
             return
-        names = {f"scheduler {number}": pid for number, pid in enumerate(pids, 1)}
-        async with Profiler(names, self._orders.profile) as profiler:
+        async with Profiler(pids, self._orders.profile) as profiler:
             yield
         self._found.flames = profiler.flames
         self._found.notes += profiler.failed
@@ -291,29 +291,30 @@ class BurstRepeat:
     def _explain(self, seen: Observation, drained: Sequence[Drained], closed: Sequence[Closed]) -> None:
         """Say where the time of both windows went."""
         found = self._found
-        due_us = min(part.told.begun_us for part in drained)
         told, settled = [part.told for part in drained], [part.told for part in closed]
-        capabilities = found.actual["schedulers"][0]
+        due_us = min(one.begun_us for one in told)
         found.attribution = [
             seen.explain(
                 "drain",
-                told,
+                _named(told),
+                jobs=self._spec.jobs,
                 begun_us=due_us,
                 zero_us=self._begun_us,
-                connections=capabilities["connections"],
+                connections=_connections(self._spec, found.actual["schedulers"][0]["connections"]),
                 commits_per_job=sum(part.chunks for part in drained) / self._spec.jobs,
             ),
             seen.explain(
                 "settle",
-                settled,
+                _named(settled),
+                jobs=self._spec.jobs,
                 begun_us=min(one.begun_us for one in settled),
                 zero_us=self._begun_us,
-                connections=min(self._spec.reporters, limits.POSTGRES_SETTLE_CONNECTIONS_MAX),
+                connections=_connections(self._spec, min(self._spec.reporters, limits.POSTGRES_SETTLE_CONNECTIONS_MAX)),
                 commits_per_job=sum(part.batches for part in closed) / self._spec.jobs,
             ),
         ]
         found.stages_us = max(told, key=lambda one: one.ended_us).stages_us
-        found.series = seen.series(told, settled, due_us=due_us, zero_us=self._begun_us)
+        found.series = seen.series(told, settled, jobs=self._spec.jobs, due_us=due_us, zero_us=self._begun_us)
         found.database = seen.counters
         found.invalid += seen.lost
 
@@ -349,6 +350,15 @@ class BurstRepeat:
         self._found.phases.append(
             Phase(name=name, begun_s=(begun_us - self._begun_us) / limits.SECOND_US, duration_s=duration[0])
         )
+
+
+def _connections(spec: BurstSpec, one: int) -> int:
+    """Return how many connections all schedulers have of those that one may use."""
+    return min(one, spec.pool or one) * spec.schedulers
+
+
+def _named(told: Sequence[Told]) -> dict[str, Told]:
+    return {f"scheduler {number}": one for number, one in enumerate(told, 1)}
 
 
 async def repeat(**orders: object) -> Message:

@@ -13,6 +13,7 @@ from luciole.bench.burst.spec import BurstSpec, RepeatOrders
 from luciole.bench.ceiling.measure import measure_ceiling
 from luciole.bench.ceiling.settings import CeilingSetting, Rate, ceiling_of, settings_to_try
 from luciole.bench.check import judge
+from luciole.bench.fresh import Watch, keep_faults
 from luciole.bench.result import Ceiling, Repeat, Result
 from luciole.bench.run import fresh_place, in_process
 from luciole.runtime.clock import Clock
@@ -30,12 +31,10 @@ class BurstMeasure:
         ceiling: str,
         clock: Clock,
         progress: Callable[[str], None],
-        sample_waits: bool = False,
-        profiles: Sequence[Kind] = (),
+        watch: Watch | None = None,
     ) -> None:
         self._spec = spec
-        self._sample_waits = sample_waits
-        self._profiles = profiles
+        self._watch = watch or Watch()
         self._backend = backend
         self._repeats = repeats
         self._extent = ceiling
@@ -50,7 +49,7 @@ class BurstMeasure:
             repeat = await self._repeat(index, best)
             result.repeats.append(repeat)
             self._progress(_line(repeat, self._repeats))
-        for kind in self._profiles:
+        for kind in self._watch.profiles:
             await self._profile(result, kind)
         if rates:
             result.ceiling = whole_ceiling(
@@ -75,9 +74,7 @@ class BurstMeasure:
         """Profile one repeat more; only its profile and what it did wrong are kept."""
         repeat = await self._repeat(self._repeats, [], profile=kind)
         result.flames += repeat.flames
-        kept = result.repeats[-1]
-        kept.checks += [check for check in repeat.checks if not check.passed]
-        kept.notes += [note for note in repeat.notes if note not in kept.notes]
+        keep_faults(result.repeats[-1], repeat)
         self._progress(f"{kind} profile: {sum(flame.samples for flame in repeat.flames):,} samples")
 
     async def _repeat(self, index: int, ceiling: list[CeilingSetting], *, profile: Kind | None = None) -> Repeat:
@@ -88,7 +85,7 @@ class BurstMeasure:
                 place=place,
                 ceiling_place=ceiling_place,
                 ceiling=ceiling,
-                sample_waits=self._sample_waits,
+                sample_waits=self._watch.sample_waits,
                 profile=profile,
             )
             return await in_process("luciole.bench.burst.repeat", "repeat", **msgspec.to_builtins(orders))

@@ -7,7 +7,17 @@ import msgspec
 
 from luciole.bench.burst.run import BurstMeasure
 from luciole.bench.burst.spec import SCHEDULERS, BurstSpec
-from luciole.bench.cli.options import PLAN_AHEAD, backend_of, chosen_of, measured, plan_ahead_us, progress, shared
+from luciole.bench.cli.options import (
+    PLAN_AHEAD,
+    backend_of,
+    chosen_of,
+    looking,
+    measured,
+    plan_ahead_us,
+    progress,
+    shared,
+    watch_of,
+)
 from luciole.bench.profiles.burst import BURST
 from luciole.bench.verdict import Usage
 from luciole.runtime.clock import SystemClock
@@ -49,9 +59,7 @@ from luciole.runtime.clock import SystemClock
 @click.option("--reporters", type=click.IntRange(1, 64), default=4, show_default=True)
 @click.option("--report-batch", type=click.IntRange(1, 1_000), default=500, show_default=True)
 @click.option("--pool", type=click.IntRange(1, 64), help="Connections for each purpose; fewer make calls queue.")
-@click.option("--sample-waits", is_flag=True, help="Sample whom the server's sessions wait for, 20 times a second.")
-@click.option("--profile-cpu", is_flag=True, help="Profile the CPU of a repeat more, which counts for nothing.")
-@click.option("--profile-wall", is_flag=True, help="The same of the wall time, waiting included.")
+@looking
 @click.option("--ceiling", type=click.Choice(["full", "short", "none"]), help="How widely the ceiling is searched.")
 def burst(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the burst profile; return the exit code."""
@@ -66,8 +74,7 @@ def burst(**options: Any) -> int:  # noqa: ANN401 - the options above
         ceiling=chosen["ceiling"],
         clock=clock,
         progress=progress,
-        sample_waits=options["sample_waits"],
-        profiles=[kind for kind in ("cpu", "wall") if options[f"profile_{kind}"]],
+        watch=watch_of(options),
     )
     requested = {**msgspec.to_builtins(spec), **chosen}
     return measured(BURST, backend, measure, requested, options)

@@ -5,7 +5,7 @@ from typing import Any
 import click
 import msgspec
 
-from luciole.bench.cli.options import chosen_of, measured, own_backend_of, progress, shared
+from luciole.bench.cli.options import chosen_of, looking, measured, own_backend_of, progress, shared, watch_of
 from luciole.bench.drain.measure import DrainMeasure, DrainSpec
 from luciole.bench.profiles.drain import DRAIN
 from luciole.bench.verdict import Usage
@@ -23,6 +23,7 @@ from luciole.runtime.clock import SystemClock
     help="Hold a REPEATABLE READ transaction open, so that dead rows pile up; PostgreSQL.",
 )
 @click.option("--churn", type=click.IntRange(1, 1_000_000), help="Executions beside it, before those that count.")
+@looking
 def drain(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the drain profile; return the exit code."""
     chosen = chosen_of(DRAIN, options)
@@ -30,7 +31,9 @@ def drain(**options: Any) -> int:  # noqa: ANN401 - the options above
     churn = _churn(options, chosen.pop("churn"))
     clock = SystemClock()
     spec = DrainSpec(jobs=chosen["jobs"], slots=chosen["slots"], payload_bytes=chosen["payload_bytes"], churn=churn)
-    measure = DrainMeasure(spec, backend, repeats=chosen["repeats"], clock=clock, progress=progress)
+    measure = DrainMeasure(
+        spec, backend, repeats=chosen["repeats"], clock=clock, progress=progress, watch=watch_of(options)
+    )
     asked = {name: value for name, value in msgspec.to_builtins(spec).items() if value is not None}
     requested = {**asked, **chosen}
     return measured(DRAIN, backend, measure, requested, options)

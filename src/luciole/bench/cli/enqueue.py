@@ -5,7 +5,7 @@ from typing import Any
 import click
 import msgspec
 
-from luciole.bench.cli.options import chosen_of, duration, measured, own_backend_of, progress, shared
+from luciole.bench.cli.options import chosen_of, duration, looking, measured, own_backend_of, progress, shared, watch_of
 from luciole.bench.enqueue.measure import EnqueueMeasure, EnqueueSpec
 from luciole.bench.profiles.enqueue import ENQUEUE
 from luciole.runtime.clock import SystemClock
@@ -19,6 +19,7 @@ from luciole.runtime.clock import SystemClock
 @duration(1, 3_600, text="Length of the open loop.")
 @click.option("--payload", "payload_bytes", type=click.IntRange(0, 1_000_000), help="Bytes of each argument.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the instants in the open loop.")
+@looking
 def enqueue(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the enqueue profile; return the exit code."""
     chosen = chosen_of(ENQUEUE, options)
@@ -26,6 +27,8 @@ def enqueue(**options: Any) -> int:  # noqa: ANN401 - the options above
     clock = SystemClock()
     figures = {name: value for name, value in chosen.items() if name != "repeats"}
     spec = EnqueueSpec(**figures, seed=options["seed"])
-    measure = EnqueueMeasure(spec, backend, repeats=chosen["repeats"], clock=clock, progress=progress)
+    measure = EnqueueMeasure(
+        spec, backend, repeats=chosen["repeats"], clock=clock, progress=progress, watch=watch_of(options)
+    )
     requested = {**msgspec.to_builtins(spec), **chosen}
     return measured(ENQUEUE, backend, measure, requested, options)

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import click
 
 from luciole import limits
+from luciole.bench.attribution.profiling import Kind
 from luciole.bench.backends import Backend, hide_passwords, make_backend
 from luciole.bench.cli.comparing import compared
+from luciole.bench.fresh import Watch
 from luciole.bench.objective import Clause, read_clause
 from luciole.bench.profiles import SIZES, Profile
 from luciole.bench.report.files import REPORT_NAME, write_reports
@@ -120,6 +122,35 @@ def shared(command: Any) -> Any:  # noqa: ANN401 - a decorator of a click comman
     ):
         command = option(command)
     return command
+
+
+def looking(command: Any) -> Any:  # noqa: ANN401 - a decorator of a click command
+    """Add the options that say how closely a run is watched."""
+    for option in reversed(
+        (
+            click.option(
+                "--sample-waits", is_flag=True, help="Sample whom the server's sessions wait for, 20 times a second."
+            ),
+            click.option(
+                "--profile-cpu", is_flag=True, help="Profile the CPU of a repeat more, which counts for nothing."
+            ),
+            click.option("--profile-wall", is_flag=True, help="The same of the wall time, waiting included."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def watch_of(options: dict[str, Any]) -> Watch:
+    """Return how closely the options want a run to be watched.
+
+    Raises:
+        Usage: there is no server whose sessions could be sampled.
+    """
+    if options["sample_waits"] and options["backend"] != "postgres":
+        raise Usage("--sample-waits: only a server has sessions that wait; name --backend postgres")
+    kinds: tuple[Kind, ...] = ("cpu", "wall")
+    return Watch(sample_waits=options["sample_waits"], profiles=[kind for kind in kinds if options[f"profile_{kind}"]])
 
 
 def chosen_of(profile: Profile, options: dict[str, Any]) -> dict[str, Any]:

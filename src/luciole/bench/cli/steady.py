@@ -10,11 +10,13 @@ from luciole.bench.cli.options import (
     Seconds,
     chosen_of,
     duration,
+    looking,
     measured,
     own_backend_of,
     plan_ahead_us,
     progress,
     shared,
+    watch_of,
 )
 from luciole.bench.profiles.steady import STEADY
 from luciole.bench.steady.measure import SteadyMeasure
@@ -70,13 +72,16 @@ def load_options(command: Any) -> Any:  # noqa: ANN401 - a decorator of a click 
     type=Seconds(0, 86_400),
     help="The beginning of it that does not count for punctuality.",
 )
+@looking
 def steady(**options: Any) -> int:  # noqa: ANN401 - the options above
     """Run the steady profile; return the exit code."""
     chosen = chosen_of(STEADY, options)
     backend = own_backend_of(options)
     spec = spec_of(options, chosen)
     clock = SystemClock()
-    measure = SteadyMeasure(spec, backend, repeats=chosen["repeats"], clock=clock, progress=progress)
+    measure = SteadyMeasure(
+        spec, backend, repeats=chosen["repeats"], clock=clock, progress=progress, watch=watch_of(options)
+    )
     requested = {**msgspec.to_builtins(spec), **chosen}
     return measured(STEADY, backend, measure, requested, options)
 

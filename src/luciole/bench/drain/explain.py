@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from luciole.bench.attribution.ceilings import UNEXPLAINED, attribute, resource
-from luciole.bench.attribution.document import Attribution, Process, Resource, Sign, Stage
+from luciole.bench.attribution.document import Attribution, Process, Resource, Sign, Stage, Waits
 from luciole.bench.attribution.parts import Used
+from luciole.bench.attribution.postgres import flushes
 from luciole.bench.attribution.threads import COMPUTE, STEPS, WAIT_EXECUTORS, Look, Stages, last_end_us, thread_stages
 
 #: The parts, as results name them.
@@ -29,6 +30,7 @@ def explain_drain(
     used: Mapping[str, Used],
     cores: int,
     others: float,
+    waits: Waits | None = None,
 ) -> Attribution:
     """Return the attribution of a drain.
 
@@ -40,6 +42,7 @@ def explain_drain(
         used: by each part in the window.
         cores: of the machine.
         others: how many of them processes that are no part of this used, on average.
+        waits: of the database's sessions.
     """
     wall_us = ended_us - begun_us
     done_us = last_end_us(looks, "settle", ended_us)
@@ -79,14 +82,25 @@ def explain_drain(
             stage_sign((WAIT_EXECUTORS,), "for {:.0%} of the time the node had nothing to do but wait for it"),
         ),
     ]
+    flushing_us, waiting = flushes(waits, wall_us)
+    if flushing_us:
+        resources.append(share_of("the flushes of the log", 1, flushing_us, waiting))
     found = attribute("drain", jobs=jobs, wall_us=wall_us, stages=stages, resources=resources)
     found.processes = _processes(used, told)
-    found.missing = ["waits of the database and flushes of its log: burst with --sample-waits shows them"]
-    if told is None:
-        found.missing.append("stages: the looks at the node's thread do not reach over the window")
-    if DATABASE not in used:
-        found.missing.append("CPU of the database: it is no server of the bench's own")
+    found.waits = waits
+    found.missing = _missing(waits, told, used)
     return found
+
+
+def _missing(waits: Waits | None, told: Stages | None, used: Mapping[str, Used]) -> list[str]:
+    missing = []
+    if waits is None:
+        missing.append("waits of the database and flushes of its log: run it with --sample-waits")
+    if told is None:
+        missing.append("stages: the looks at the node's thread do not reach over the window")
+    if DATABASE not in used:
+        missing.append("CPU of the database: it is no server of the bench's own")
+    return missing
 
 
 def _processes(used: Mapping[str, Used], told: Stages | None) -> list[Process]:

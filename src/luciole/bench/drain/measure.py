@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from luciole import limits
+from luciole.bench.attribution.observing import SampledWaits
 from luciole.bench.attribution.parts import Used
 from luciole.bench.attribution.threads import NODE_MODULE, looks_path, read_looks
 from luciole.bench.backends import Place
@@ -29,6 +30,9 @@ _SUBJECT = "luciole.bench.subject:app"
 
 #: Between the last enqueue and the instant: what has just been written is at rest by then.
 _LEAD_US = 1 * limits.SECOND_US
+
+#: What a profiler takes to begin.
+_PROFILER_LEAD_US = 4 * limits.SECOND_US
 
 #: By then a node has told of its sessions.
 _HEARTBEAT_MAX_US = 20 * limits.SECOND_US
@@ -53,6 +57,7 @@ class Seen(NamedTuple):
     took_us: int
     used: dict[str, Used]
     others: float  #: cores that processes which are no part of it used
+    waits: SampledWaits
 
 
 class DrainMeasure(FreshRepeats[DrainSpec]):
@@ -140,7 +145,7 @@ class DrainMeasure(FreshRepeats[DrainSpec]):
     ) -> None:
         spec = self._spec
         # So far ahead that all are durable before: at a tenth of the rate that is asked for.
-        at_us = self._clock.now_us() + _LEAD_US + spec.jobs * 100
+        at_us = self._clock.now_us() + _LEAD_US + spec.jobs * 100 + (0 if self._counts else _PROFILER_LEAD_US)
         filled = await driver.ask("fill", count=spec.jobs, payload_bytes=spec.payload_bytes, due_us=at_us)
         if filled["now_us"] >= at_us:
             raise InvalidRun("the enqueues took so long that they were due before the last was durable")
@@ -152,13 +157,18 @@ class DrainMeasure(FreshRepeats[DrainSpec]):
             repeat.checks.append(judge("dead_rows_kept", "store", "> :fewer", dead_rows, fewer))
         before, cpu_us = await read_work(place), self._cpu_us(place, processes)
         meter = self._meter(place, processes)
-        await self._clock.sleep(max(0, at_us - self._clock.now_us()))
-        begun = meter.read()
-        ended = await driver.ask("wait")
-        over = meter.read()
+        waits = SampledWaits(place, self._clock, asked=self._watch.sample_waits)
+        node, executor = processes
+        async with waits, self._profiled(repeat, {NODE: node.pid, EXECUTOR: executor.pid}):
+            await self._clock.sleep(max(0, at_us - self._clock.now_us()))
+            begun = meter.read()
+            ended = await driver.ask("wait")
+            over = meter.read()
+        repeat.invalid += waits.lost
         after, used_us = await read_work(place), self._cpu_us(place, processes)
         took_us = ended["now_us"] - at_us
-        self._seen = Seen(at_us, at_us - begun_us, took_us, over.since(begun), over.others(begun, max(1, took_us)))
+        others = over.others(begun, max(1, took_us))
+        self._seen = Seen(at_us, at_us - begun_us, took_us, over.since(begun), others, waits)
         repeat.checks.append(judge("drained_after_the_instant", "report", "> 0", took_us, {}))
         repeat.figures |= {
             "drain_rate": spec.jobs * limits.SECOND_US / took_us,
@@ -185,7 +195,9 @@ class DrainMeasure(FreshRepeats[DrainSpec]):
             used=seen.used,
             cores=cores(),
             others=seen.others,
+            waits=seen.waits.between(due_us, due_us + seen.took_us),
         )
+        repeat.series = seen.waits.series(due_us - seen.after_us)
         found.begun_s = round(seen.after_us / limits.SECOND_US, 4)
         repeat.attribution = [found]
         repeat.stages_us = {stage.name: stage.exclusive_us for stage in found.stages}

@@ -8,9 +8,10 @@ import msgspec
 from luciole import limits
 from luciole.bench.backends import Place
 from luciole.bench.check import ask, check, judge
+from luciole.bench.enqueue.driver import EnqueueOrders
 from luciole.bench.fresh import FreshRepeats
 from luciole.bench.processes import Message, Process
-from luciole.bench.result import Percentiles, Phase, Repeat
+from luciole.bench.result import Check, Percentiles, Phase, Repeat
 from luciole.bench.stores import open_fresh
 from luciole.bench.work import quiesce
 
@@ -33,6 +34,8 @@ class EnqueueSpec(msgspec.Struct, frozen=True, kw_only=True):
 class EnqueueMeasure(FreshRepeats[EnqueueSpec]):
     """One process enqueues into a fresh store; no node is there, so nothing else happens."""
 
+    explained_apart = True
+
     def _line(self, repeat: Repeat) -> str:
         figures = repeat.figures
         return (
@@ -52,6 +55,8 @@ class EnqueueMeasure(FreshRepeats[EnqueueSpec]):
         spec = self._spec
         store = await open_fresh(place, shards=spec.shards)
         await store.close()
+        if not self._counts:
+            return await self._all(index, place)
         repeat = Repeat(index=index, actual={"processes": 1, "seed": spec.seed + index})
         self._begun_us = self._clock.monotonic_us()
         async with await Process.start("luciole.bench.enqueue.driver", {"LUCIOLE_DSN": place.dsn}) as driver:
@@ -86,13 +91,32 @@ class EnqueueMeasure(FreshRepeats[EnqueueSpec]):
         repeat.distributions["generator_lag"] = late = msgspec.convert(told["late"], Percentiles)
         if late.p99 > _LATE_MAX_US:
             repeat.invalid.append(f"the generator was late by {late.p99:,} us at the 99th percentile")
-        jobs = alone["enqueued"] + spec.bulk + told["enqueued"]
-        entries = (await ask(place, ("open_entries",), {}))["open_entries"]
-        repeat.checks += [
-            judge("entries_of_all", "store", "= :jobs", entries, {"jobs": jobs}),
-            *await check(place, "submit", {"jobs": jobs, "shards": spec.shards}),
-        ]
+        repeat.checks += await self._checks(place, alone["enqueued"] + spec.bulk + told["enqueued"])
         return repeat
+
+    async def _all(self, index: int, place: Place) -> Repeat:
+        """Let the driver enqueue in each way, watched or profiled; no figure comes of it."""
+        spec = self._spec
+        orders = EnqueueOrders(
+            place=place,
+            singles=spec.singles,
+            bulk=spec.bulk,
+            rate=spec.rate,
+            duration_s=spec.duration_s,
+            seed=spec.seed + index,
+            payload_bytes=spec.payload_bytes,
+        )
+        async with await Process.start("luciole.bench.enqueue.driver", {"LUCIOLE_DSN": place.dsn}) as driver:
+            answer, found = await self._asked(place, driver, "all", orders)
+        found.checks = await self._checks(place, answer["enqueued"])
+        return found
+
+    async def _checks(self, place: Place, jobs: int) -> list[Check]:
+        entries = (await ask(place, ("open_entries",), {}))["open_entries"]
+        return [
+            judge("entries_of_all", "store", "= :jobs", entries, {"jobs": jobs}),
+            *await check(place, "submit", {"jobs": jobs, "shards": self._spec.shards}),
+        ]
 
     async def _phase(self, repeat: Repeat, driver: Process, verb: str, **orders: int | str | None) -> Message:
         begun_us = self._clock.monotonic_us()

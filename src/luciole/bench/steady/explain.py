@@ -6,8 +6,9 @@ from typing import TypeVar
 
 from luciole import limits
 from luciole.bench.attribution.ceilings import UNEXPLAINED, attribute, resource
-from luciole.bench.attribution.document import Attribution, Process, Resource, Series, Sign, Stage
+from luciole.bench.attribution.document import Attribution, Process, Resource, Series, Sign, Stage, Waits
 from luciole.bench.attribution.heart import Beat, blocked_us
+from luciole.bench.attribution.postgres import flushes
 from luciole.bench.attribution.threads import COMPUTE, IDLE, STEPS, Look, Stages, thread_stages
 from luciole.bench.percentiles import Distribution
 from luciole.bench.steady.ledger import Start
@@ -29,7 +30,7 @@ _POINTS_MAX = 300
 class Load:
     """What was seen of one window."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is one source
         self,
         *,
         start_us: Instant,
@@ -40,6 +41,7 @@ class Load:
         looks: Mapping[str, Iterable[Look]],
         cores: int,
         wall_clock_us: int,
+        waits: Waits | None = None,
     ) -> None:
         """Take it.
 
@@ -52,6 +54,7 @@ class Load:
             looks: of the threads of nodes, by the node's name, where they kept some.
             cores: of the machine.
             wall_clock_us: the host's clock less its monotonic one.
+            waits: of the database's sessions in the window; None: they were not sampled.
         """
         self.start_us = start_us
         self.end_us = end_us
@@ -68,6 +71,7 @@ class Load:
         self.looks = looks
         self.cores = cores
         self.wall_clock_us = wall_clock_us
+        self.waits = waits
 
     def explain(self) -> Attribution | None:
         """Return the attribution; None when there is nothing to explain it by."""
@@ -88,6 +92,9 @@ class Load:
             ),
             *(self._loop(name, beats, done) for name, beats in self.beats.items()),
         ]
+        flushing_us, waiting = flushes(self.waits, wall_us)
+        if flushing_us:
+            resources.append(self._resource("the flushes of the log", done, flushing_us, signs=waiting))
         found = attribute("window", jobs=done, wall_us=wall_us, stages=_stages(told), resources=resources, offered=True)
         found.processes = [
             Process(
@@ -98,6 +105,7 @@ class Load:
             )
             for name, us in used.items()
         ]
+        found.waits = self.waits
         if told is None:
             found.missing.append("stages: no node kept where the time of its thread went, or not to the window's end")
         elif len(self.looks) > 1:

@@ -3,17 +3,22 @@
 import asyncio
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
 from luciole import limits
+from luciole.bench.attribution.document import Flame
 from luciole.bench.attribution.heart import read_beats
+from luciole.bench.attribution.observing import SampledWaits
+from luciole.bench.attribution.profiling import Profiler
 from luciole.bench.backends import Backend, Place
 from luciole.bench.check import Values, ask, check
 from luciole.bench.environment import cpu_clock, stolen_share
+from luciole.bench.fresh import Watch, keep_faults
 from luciole.bench.result import Check, Repeat, Result
 from luciole.bench.run import STOLEN_MAX, fresh_place
 from luciole.bench.steady import load, subject
@@ -72,8 +77,16 @@ class SteadyMeasure:
     """Each repeat on a fresh store with fresh processes."""
 
     def __init__(
-        self, spec: SteadySpec, backend: Backend, *, repeats: int, clock: Clock, progress: Callable[[str], None]
+        self,
+        spec: SteadySpec,
+        backend: Backend,
+        *,
+        repeats: int,
+        clock: Clock,
+        progress: Callable[[str], None],
+        watch: Watch | None = None,
     ) -> None:
+        self._watch = watch or Watch()
         self._spec = spec
         self._backend = backend
         self._repeats = repeats
@@ -83,11 +96,19 @@ class SteadyMeasure:
     async def __call__(self, result: Result) -> None:
         """Fill in repeats."""
         for index in range(self._repeats):
-            repeat = await steady_repeat(index, self._spec, self._backend, self._clock, self._progress, looked_at=True)
-            result.repeats.append(repeat)
+            result.repeats.append(await self._repeat(index, Watch(sample_waits=self._watch.sample_waits)))
+        for kind in self._watch.profiles:
+            repeat = await self._repeat(self._repeats, Watch(profiles=[kind]))
+            result.flames += repeat.flames
+            keep_faults(result.repeats[-1], repeat)
+
+    async def _repeat(self, index: int, watch: Watch) -> Repeat:
+        return await steady_repeat(
+            index, self._spec, self._backend, self._clock, self._progress, looked_at=True, watch=watch
+        )
 
 
-async def steady_repeat(
+async def steady_repeat(  # noqa: PLR0913 - what profiles of this family differ in
     index: int,
     spec: SteadySpec,
     backend: Backend,
@@ -97,6 +118,7 @@ async def steady_repeat(
     gives_up: bool = False,
     beside: Beside | None = None,
     looked_at: bool = False,
+    watch: Watch | None = None,
 ) -> Repeat:
     """Measure one window.
 
@@ -109,10 +131,20 @@ async def steady_repeat(
         gives_up: end the window as soon as it can't be met any more; then only what must never happen is checked.
         beside: what else happens in the window.
         looked_at: nodes keep where the time of their threads goes, at about 1 % of a core.
+        watch: how closely else it is watched.
     """
     with tempfile.TemporaryDirectory(prefix="luciole-bench-") as name:
         async with fresh_place(backend) as place:
-            one = SteadyRepeat(spec, place, Path(name), backend.folder, clock=clock, beside=beside, looked_at=looked_at)
+            one = SteadyRepeat(
+                spec,
+                place,
+                Path(name),
+                backend.folder,
+                clock=clock,
+                beside=beside,
+                looked_at=looked_at,
+                watch=watch or Watch(),
+            )
             repeat = await one.run(index, gives_up=gives_up)
     lag = repeat.distributions["start_lag"]
     progress(
@@ -135,6 +167,7 @@ class SteadyRepeat:
         clock: Clock,
         beside: Beside | None,
         looked_at: bool,
+        watch: Watch,
     ) -> None:
         self._spec = spec
         self._place = place
@@ -143,6 +176,10 @@ class SteadyRepeat:
         self._clock = clock
         self._beside = beside
         self._looked_at = looked_at
+        self._watch = watch
+        self._waits = SampledWaits(place, clock, asked=watch.sample_waits)
+        self._flames: list[Flame] = []
+        self._profiles_failed: list[str] = []
 
     async def run(self, index: int, *, gives_up: bool) -> Repeat:
         """Run it all and judge it."""
@@ -160,11 +197,12 @@ class SteadyRepeat:
             async with Rig(self._place, self._folder, self._data_folder, size, self._clock) as rig:
                 await prepare_counting(self._place)
                 await rig.phase("start", rig.start())
-                begun_us = self._clock.monotonic_us()
-                start_us = await load.register(store, spec, load.job_of(read_handler(spec.handler)), self._clock)
-                register_us = self._clock.monotonic_us() - begun_us
-                await quiesce(self._place)
-                window = await self._window(rig, start_us, gives_up=gives_up)
+                async with self._profiled(rig):  # A profiler takes seconds to begin: before the load is due.
+                    begun_us = self._clock.monotonic_us()
+                    start_us = await load.register(store, spec, load.job_of(read_handler(spec.handler)), self._clock)
+                    register_us = self._clock.monotonic_us() - begun_us
+                    await quiesce(self._place)
+                    window = await self._window(rig, start_us, gives_up=gives_up)
                 if window.given_up:
                     await rig.kill()
         finally:
@@ -199,13 +237,25 @@ class SteadyRepeat:
             else:
                 await asyncio.gather(fire(sampler), self._beside.run(self._place, window.start_us, window.end_us))
 
-        await rig.phase("window", rig.sampled(both))
+        async with self._waits:
+            await rig.phase("window", rig.sampled(both))
         if not window.given_up:
             await rig.phase("close", close())
             window.after = await read_work(self._place)
             window.log_bytes = log.bytes if (log := await read_log(self._place, window.before, window.after)) else None
         window.stolen_share = stolen_share(stolen, cpu_clock())
         return window
+
+    @asynccontextmanager
+    async def _profiled(self, rig: Rig) -> AsyncIterator[None]:
+        """Profile nodes and executors, where that was asked for."""
+        pids = {name: pid for name, pid in rig.pids.items() if name != "database"}
+        async with AsyncExitStack() as stack:
+            profilers = [await stack.enter_async_context(Profiler(pids, kind)) for kind in self._watch.profiles]
+            yield
+        for profiler in profilers:
+            self._flames += profiler.flames
+            self._profiles_failed += profiler.failed
 
     async def _closed(self, rig: Rig, window: Window) -> bool:
         due = f"SELECT count(*) FROM cursor WHERE due_us < {window.end_us}"  # noqa: S608 - a number of our own
@@ -242,6 +292,9 @@ class SteadyRepeat:
             objective=unmet(spec, found, missed=missed),
         )
         self._explain(repeat, rig, window)
+        repeat.flames = self._flames
+        repeat.notes += self._profiles_failed
+        repeat.invalid += self._waits.lost
         if window.given_up:
             repeat.objective.append(f"backlog: something was due for over {_HOPELESS_US // limits.SECOND_US} s")
         if window.stolen_share > STOLEN_MAX:
@@ -256,15 +309,18 @@ class SteadyRepeat:
     def _explain(self, repeat: Repeat, rig: Rig, window: Window) -> None:
         """Say what the load leaves free, or what is full, and how it went over time."""
         names = {pid: name for name, pid in rig.pids.items()}
+        wall_clock_us = self._clock.now_us() - self._clock.monotonic_us()
+        end_us = min(window.end_us, self._clock.now_us())
         load = Load(
             start_us=window.start_us,
-            end_us=min(window.end_us, self._clock.now_us()),
+            end_us=end_us,
             starts=read_starts(rig.ledgers),
             samples=window.samples,
             beats={names.get(pid, f"process {pid}"): beats for pid, beats in read_beats(rig.ledgers)},
             looks=rig.looks(),
             cores=os.cpu_count() or 1,
-            wall_clock_us=self._clock.now_us() - self._clock.monotonic_us(),
+            wall_clock_us=wall_clock_us,
+            waits=self._waits.between(window.start_us - wall_clock_us, end_us - wall_clock_us),
         )
         explained = load.explain()
         repeat.attribution = [explained] if explained else []

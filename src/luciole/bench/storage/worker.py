@@ -5,15 +5,17 @@ Run as `python -m luciole.bench.storage.worker`; it answers a `Repeat`.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 import msgspec
 
 from luciole import limits
 from luciole.bench import subject
+from luciole.bench.attribution.callers import CallerLog
 from luciole.bench.backends import Place
 from luciole.bench.bare import Bare
-from luciole.bench.check import check, judge, read_back
+from luciole.bench.check import check, judge
 from luciole.bench.cpu import own_cpu_us
 from luciole.bench.loops import run_here
 from luciole.bench.percentiles import Distribution
@@ -44,12 +46,15 @@ class StorageOrders(msgspec.Struct, frozen=True, kw_only=True):
     payloads: Sequence[int]  #: sizes in bytes
     callers: Sequence[int]  #: how many enqueue at once
     shards: int = 32
+    watched: bool = False  #: say where the time goes, at the cost of the figures
+    counts: bool = True  #: its figures are wanted
 
 
 class _Phases:
     """Times phases, each made of calls that several tasks make at once."""
 
-    def __init__(self, repeat: Repeat, clock: SystemClock) -> None:
+    def __init__(self, repeat: Repeat, clock: SystemClock, log: CallerLog | None) -> None:
+        self._log = log
         self._repeat = repeat
         self._clock = clock
         self._begun_us = clock.monotonic_us()
@@ -58,9 +63,10 @@ class _Phases:
         """Run tasks to their end; keep rate, distribution of the calls, CPU and effective concurrency."""
         calls = _Calls(self._clock)
         at_us, cpu_us = self._clock.monotonic_us(), own_cpu_us()
-        async with asyncio.TaskGroup() as group:
-            for task in tasks:
-                group.create_task(_awaited(task(calls)))
+        with self._log.window(name, count) if self._log else nullcontext():
+            async with asyncio.TaskGroup() as group:
+                for task in tasks:
+                    group.create_task(_awaited(task(calls)))
         took_us = self._clock.monotonic_us() - at_us
         self._repeat.figures |= {
             f"{name}_rate": count * limits.SECOND_US / took_us,
@@ -108,30 +114,36 @@ async def repeat(**orders: object) -> Message:
     told = msgspec.convert(orders, StorageOrders)
     clock = SystemClock()
     found = Repeat(index=told.index, actual={"processes": 1, "loop": type(asyncio.get_running_loop()).__module__})
-    store = await open_fresh(told.place, shards=told.shards)
+    log = CallerLog(clock) if told.watched else None
+    plain = await open_fresh(told.place, shards=told.shards, steps=log)
+    store = log.around(plain) if log else plain
     client = Client(store, clock)
-    run = _Storage(told, store, client, _Phases(found, clock))
+    run = _Storage(told, store, client, _Phases(found, clock, log))
     bare = await Bare.open(told.place, clock)
     try:
         for size in told.payloads:
-            bare_rate = await bare.insert_rate(told.tasks, b"x" * size)
+            bare_rate = await bare.insert_rate(told.tasks, b"x" * size) if told.counts else 0.0
             await run.payload(size)
-            # Before and after: a ceiling is the better of both.
-            bare_rate = max(bare_rate, await bare.insert_rate(told.tasks, b"x" * size))
-            found.figures[f"bare_insert_{label(size)}_rate" if size else "bare_insert_rate"] = bare_rate
-        found.figures["enqueue_share"] = (
-            found.figures[f"enqueue_{label(told.payloads[0])}_by_1_rate"] / found.figures["bare_insert_rate"]
-        )
+            if told.counts:  # Before and after: a ceiling is the better of both.
+                bare_rate = max(bare_rate, await bare.insert_rate(told.tasks, b"x" * size))
+                found.figures[f"bare_insert_{label(size)}_rate" if size else "bare_insert_rate"] = bare_rate
     finally:
         await bare.close()
         await client.close()
-        await store.close()
-    found.actual |= run.actual | await read_back(told.place)
+        await plain.close()
+    if told.counts:
+        alone = found.figures[f"enqueue_{label(told.payloads[0])}_by_1_rate"]
+        found.figures["enqueue_share"] = alone / found.figures["bare_insert_rate"]
+    found.actual |= run.actual
     found.checks += [
         judge("loads_of_another_payload", "report", "= 0", run.wrong, {}),
         *await check(told.place, "enqueue", {"jobs": run.enqueued, "shards": told.shards}),
     ]
-    return found.message()
+    answer = found.message()
+    if log:
+        log.close()
+        answer["windows"] = msgspec.to_builtins(log.windows)
+    return answer
 
 
 class _Storage:

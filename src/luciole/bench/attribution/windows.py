@@ -1,11 +1,11 @@
-"""Why a burst was as fast as it was: from what its parts tell to ceilings; pure."""
+"""Why a window was as fast as it was: from what the processes of it tell to ceilings; pure."""
 
 from collections.abc import Mapping, Sequence
 
 from luciole.bench.attribution.ceilings import attribute, resource
 from luciole.bench.attribution.document import Attribution, Process, Resource, Sign, Stage, Waits
 from luciole.bench.attribution.parts import Used
-from luciole.bench.attribution.postgres import is_flush
+from luciole.bench.attribution.postgres import flushes
 from luciole.bench.attribution.watching import Told
 
 #: A stage that alone explains so much of a window is a sign.
@@ -20,7 +20,7 @@ OTHERS_SHOWN = 0.1
 #: So many commits a job are a finding of their own.
 COMMITS_SIGN = 0.5
 
-#: Stages in which a process of the bench computes itself.
+#: Stages in which a scheduler computes itself.
 _COMPUTING = ("decide", "deliver", "gc", "commit_stride", "commit_plan", "due_groups", "due_cursors", "settle")
 
 
@@ -32,7 +32,7 @@ class Window:
         name: str,
         *,
         jobs: int,
-        told: Sequence[Told],
+        told: Mapping[str, Told],
         begun_us: int,
         cores: int,
         others: float,
@@ -41,26 +41,28 @@ class Window:
         waits: Waits | None,
         commits_per_job: float,
         embedded: bool,
+        offered: bool = False,
     ) -> None:
         """Take what was observed.
 
         Args:
-            name: "drain" or "settle".
+            name: such as "drain".
             jobs: done in it.
-            told: of each scheduler.
-            begun_us: its begin by the monotonic clock; it ends when the last scheduler has ended.
+            told: of each process that did it, by its name.
+            begun_us: its begin by the monotonic clock; it ends when the last of them has ended.
             cores: of the machine.
             others: how many of them processes that are no part of this used, on average.
-            connections: that all schedulers together may use for it.
+            connections: that all of them together may use for it.
             used: by each part.
             waits: of the server's sessions.
             commits_per_job: calls that commit, by jobs.
-            embedded: the store is a file that the schedulers write themselves.
+            embedded: the store is a file that they write themselves.
+            offered: its rate is that of the load, not the most that it could do.
         """
         self.name = name
         self.jobs = jobs
         self.told = told
-        self.slowest = max(told, key=lambda one: one.ended_us)
+        self.slowest = max(told.values(), key=lambda one: one.ended_us)
         self.wall_us = max(1, self.slowest.ended_us - begun_us)
         self.cores = cores
         self.others = others
@@ -69,6 +71,7 @@ class Window:
         self.waits = waits
         self.commits_per_job = commits_per_job
         self.embedded = embedded
+        self.offered = offered
 
     def explain(self) -> Attribution:
         """Return the attribution."""
@@ -77,6 +80,7 @@ class Window:
             jobs=self.jobs,
             wall_us=self.wall_us,
             stages=self._stages(),
+            offered=self.offered,
             resources=[self._cores(), *self._interpreters(), self._connections(), *self._flushes(), *self._writers()],
         )
         if self.commits_per_job >= COMMITS_SIGN:
@@ -121,12 +125,12 @@ class Window:
     def _interpreters(self) -> list[Resource]:
         """One lock each: only one thread of a process runs Python at a time."""
         found = []
-        for number, told in enumerate(self.told, 1):
-            computing = sum(told.stages_us.get(name, 0) for name in _COMPUTING) / self.wall_us
+        for name, told in self.told.items():
+            computing = sum(told.stages_us.get(stage, 0) for stage in told.computing or _COMPUTING) / self.wall_us
             signs = []
             if computing >= STAGE_SIGN:
                 signs.append(Sign(kind="stage", text=f"stages in which it computes take {computing:.0%} of the time"))
-            share = self._resource(f"the interpreter of scheduler {number}", 1, told.main_thread_us, signs)
+            share = self._resource(f"the interpreter of {name}", 1, told.main_thread_us, signs)
             found.append(share)
         if len(found) > 1:  # They share the work: all are full when the busiest is.
             busiest = max(range(len(found)), key=lambda index: found[index].busy_us)
@@ -134,8 +138,10 @@ class Window:
         return found
 
     def _connections(self) -> Resource:
-        held = sum(told.in_flight.get("connection", 0.0) * (told.ended_us - told.begun_us) for told in self.told)
-        line = sum(told.in_flight.get("wait_connection", 0.0) for told in self.told)
+        held = sum(
+            told.in_flight.get("connection", 0.0) * (told.ended_us - told.begun_us) for told in self.told.values()
+        )
+        line = sum(told.in_flight.get("wait_connection", 0.0) for told in self.told.values())
         signs = []
         if line >= QUEUE_SIGN:
             signs.append(Sign(kind="queue", text=f"{line:.1f} calls stood in line for one, on average"))
@@ -148,17 +154,15 @@ class Window:
         """The log is flushed by one process at a time."""
         if self.embedded:
             flushing = sum(
-                round(told.in_flight.get("commit", 0.0) * (told.ended_us - told.begun_us)) for told in self.told
+                round(told.in_flight.get("commit", 0.0) * (told.ended_us - told.begun_us))
+                for told in self.told.values()
             )
+            waiting: list[Sign] = []
         else:
-            flushing = round(self.waits.log_busy * self.wall_us) if self.waits else 0
+            flushing, waiting = flushes(self.waits, self.wall_us)
         if not flushing:
             return []
-        signs = self._commit_signs(("commit",), "commits take {:.0%} of the time")
-        sessions = self.waits.sessions if self.waits else {}
-        waiting = sum(count for event, count in sessions.items() if is_flush(event))
-        if waiting >= QUEUE_SIGN:
-            signs.append(Sign(kind="wait", text=f"{waiting:.1f} sessions waited for the log, on average"))
+        signs = [*self._commit_signs(("commit",), "commits take {:.0%} of the time"), *waiting]
         return [self._resource("the flushes of the log", 1, flushing, signs)]
 
     def _writers(self) -> list[Resource]:
@@ -167,7 +171,7 @@ class Window:
             return []
         writing = sum(
             told.in_flight.get(step, 0.0) * (told.ended_us - told.begun_us)
-            for told in self.told
+            for told in self.told.values()
             for step in ("statement", "commit")
         )
         signs = self._commit_signs(("statement", "commit", "lock"), "writing stages take {:.0%} of the time")
@@ -183,8 +187,7 @@ class Window:
         return signs
 
     def _processes(self) -> list[Process]:
-        names = [f"scheduler {number}" for number in range(1, len(self.told) + 1)]
-        told = dict(zip(names, self.told, strict=True))
+        told = self.told
         return [
             Process(
                 name=name,

@@ -1,18 +1,17 @@
-"""What watches a burst from outside while its windows are open."""
+"""What watches processes from outside while windows are open."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Self
 
-from luciole.bench.attribution.document import Attribution, Series
+from luciole.bench.attribution.document import Attribution, Series, Waits
 from luciole.bench.attribution.parts import can_tell_delays
 from luciole.bench.attribution.postgres import Counters, WaitSampler, grown, read_counters
 from luciole.bench.attribution.samplers import PartsSampler, Sampler, Sampling
 from luciole.bench.attribution.watching import Told
+from luciole.bench.attribution.windows import Window
 from luciole.bench.backends import Place
-from luciole.bench.burst.explain import Window
-from luciole.bench.burst.spec import BurstSpec
 from luciole.limits import SECOND_US
 from luciole.runtime.clock import Clock
 
@@ -20,24 +19,50 @@ from luciole.runtime.clock import Clock
 _POINTS_MAX = 200
 
 
-class Observation:
-    """Samplers around both windows of a burst; a context manager."""
+class SampledWaits:
+    """Whom the sessions of a server wait for, where that is asked for; a context manager around a window."""
 
-    def __init__(self, place: Place, spec: BurstSpec, pids: Sequence[int], *, clock: Clock, waits: bool) -> None:
+    def __init__(self, place: Place, clock: Clock, *, asked: bool) -> None:
+        self._sampler = WaitSampler(place) if asked else None
+        self._sampling = Sampling([self._sampler] if self._sampler else [], clock)
+
+    async def __aenter__(self) -> Self:
+        await self._sampling.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._sampling.__aexit__(*error)
+
+    @property
+    def lost(self) -> list[str]:
+        """Why what was sampled can't be trusted."""
+        return self._sampling.lost
+
+    def between(self, begun_us: int, ended_us: int) -> Waits | None:
+        """Return average active sessions between two instants of the monotonic clock; None: nobody looked."""
+        return self._sampler.waits(begun_us, ended_us) if self._sampler else None
+
+    def series(self, zero_us: int) -> list[Series]:
+        """Return what was written into the log over time."""
+        return self._sampler.series(zero_us) if self._sampler else []
+
+
+class Observation:
+    """Samplers around the windows of a repeat; a context manager."""
+
+    def __init__(self, place: Place, pids: Mapping[str, int], *, clock: Clock, waits: bool) -> None:
         """Prepare it.
 
         Args:
             place: the store.
-            spec: of the burst.
-            pids: of the schedulers, in order.
+            pids: of the processes, by their names.
             clock: times the samples.
             waits: whether the server's sessions are sampled, which costs it about 1 % of a core.
         """
-        parts = {f"scheduler {number}": pid for number, pid in enumerate(pids, 1)}
+        parts = dict(pids)
         if place.server_pid:
             parts["the database"] = place.server_pid
         self._place = place
-        self._spec = spec
         self._parts = PartsSampler(parts)
         self._embedded = place.dsn.startswith("sqlite:")
         self._waits = WaitSampler(place) if waits and not self._embedded else None
@@ -67,31 +92,43 @@ class Observation:
         return self._sampling.lost
 
     def explain(
-        self, name: str, told: Sequence[Told], *, begun_us: int, zero_us: int, connections: int, commits_per_job: float
+        self,
+        name: str,
+        told: Mapping[str, Told],
+        *,
+        jobs: int,
+        begun_us: int,
+        zero_us: int,
+        connections: int,
+        commits_per_job: float,
+        offered: bool = False,
     ) -> Attribution:
         """Explain one window.
 
         Args:
             name: of the window.
-            told: of each scheduler.
+            told: of each process, by its name.
+            jobs: done in it.
             begun_us: its begin, by the monotonic clock.
             zero_us: the begin of the repeat, by the same.
-            connections: that one scheduler may use.
+            connections: that all of them together may use.
             commits_per_job: calls that commit, by jobs.
+            offered: its rate is that of the load, not the most that it could do.
         """
-        ended_us = max(one.ended_us for one in told)
+        ended_us = max(one.ended_us for one in told.values())
         found = Window(
             name,
-            jobs=self._spec.jobs,
+            jobs=jobs,
             told=told,
             begun_us=begun_us,
             cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
             others=self._parts.others(begun_us, ended_us),
-            connections=min(connections, self._spec.pool or connections) * self._spec.schedulers,
+            connections=connections,
             used=self._parts.used(begun_us, ended_us),
             waits=self._waits.waits(begun_us, ended_us) if self._waits else None,
             commits_per_job=commits_per_job,
             embedded=self._embedded,
+            offered=offered,
         ).explain()
         found.begun_s = round((begun_us - zero_us) / SECOND_US, 4)
         if not self._embedded and self._waits is None:
@@ -102,28 +139,34 @@ class Observation:
             found.missing.append("how long processes wait for a core: this system has no schedstat")
         return found
 
-    def series(self, drained: Sequence[Told], closed: Sequence[Told], *, due_us: int, zero_us: int) -> list[Series]:
-        """Return the lines over time: jobs done, backlog, lag, CPU, log.
+    def series(
+        self, drained: Sequence[Told], closed: Sequence[Told], *, jobs: int, due_us: int, zero_us: int
+    ) -> list[Series]:
+        """Return the lines of a burst over time: jobs done, backlog, lag, CPU, log.
 
         Args:
             drained: of each scheduler, with its commits.
             closed: of each scheduler, with its settlements.
+            jobs: N.
             due_us: T, by the monotonic clock.
             zero_us: where the time of the lines begins.
         """
         commits = sorted(pair for told in drained for pair in told.done)
         settled = sorted(pair for told in closed for pair in told.done)
-        lag = [((at_us - due_us) / 1_000, at_us) for at_us, jobs in commits if jobs]
+        lag = [((at_us - due_us) / 1_000, at_us) for at_us, done in commits if done]
         begin = [(due_us, 0)]
-        waiting = [(at_us, -jobs) for at_us, jobs in commits]
+        waiting = [(at_us, -done) for at_us, done in commits]
         return [
             _running("planned", "jobs", [*begin, *commits], zero_us),
             _running("settled", "jobs", [*begin, *settled], zero_us),
-            _running("backlog", "jobs", [(due_us, self._spec.jobs), *waiting], zero_us),
+            _running("backlog", "jobs", [(due_us, jobs), *waiting], zero_us),
             _thinned("fire lag", "ms", [(at_us, round(ms, 3)) for ms, at_us in lag], zero_us),
-            *self._parts.series(zero_us),
-            *(self._waits.series(zero_us) if self._waits else []),
+            *self.lines(zero_us),
         ]
+
+    def lines(self, zero_us: int) -> list[Series]:
+        """Return the lines over time that any window has: CPU, memory, log."""
+        return [*self._parts.series(zero_us), *(self._waits.series(zero_us) if self._waits else [])]
 
 
 def _running(name: str, unit: str, steps: Sequence[tuple[int, int]], zero_us: int) -> Series:

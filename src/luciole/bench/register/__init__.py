@@ -1,0 +1,1 @@
+"""Register: how fast schedules are declared, one by one and in bulk."""
