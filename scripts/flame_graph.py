@@ -10,6 +10,7 @@ holds the interpreter, 400 a second.
 import argparse
 import io
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -24,6 +25,9 @@ from luciole.bench.attribution.profiling import RATE, find_profiler
 
 ROOT = Path(__file__).parents[1]
 _LOOKS_MAX = 1_200
+
+#: What py-spy calls its picture: its own command line, with paths of this machine.
+_TITLE = re.compile(r'(<text id="title"[^>]*>)[^<]*')
 _LOOK_S = 0.1
 
 
@@ -74,6 +78,9 @@ def record(revision: str, out: Path, *, words: str, after_s: float, seconds: int
                 stdout=subprocess.DEVNULL,
                 timeout=seconds + 60,
             )
+            text = out.read_text(encoding="utf-8")
+            title = f"{words}, {' '.join(command)}, revision {revision}"
+            out.write_text(_TITLE.sub(lambda found: found[1] + title, text, count=1), encoding="utf-8")
             return bench.wait()
 
 
