@@ -38,6 +38,11 @@ class ClusterProcess:
             words = self._log.read_text(encoding="utf-8", errors="replace")[-_LOG_CHARACTERS:]
             raise InvalidRun(f"the {self.name} ended by itself with {self._child.returncode}: {words}")
 
+    @property
+    def was_killed(self) -> bool:
+        """Whether SIGKILL has ended it."""
+        return self._child.returncode == -signal.SIGKILL
+
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal; one that is gone already gets none."""
         with suppress(ProcessLookupError):

@@ -15,6 +15,7 @@ from luciole.bench.attribution.observing import Observation
 from luciole.bench.attribution.profiling import Profiler
 from luciole.bench.attribution.traces import merge
 from luciole.bench.attribution.watching import Told
+from luciole.bench.backends import Place
 from luciole.bench.burst import load
 from luciole.bench.burst.figures import burst_checks, burst_figures
 from luciole.bench.burst.flap import Flapping
@@ -29,6 +30,7 @@ from luciole.bench.loops import run_here
 from luciole.bench.percentiles import merged
 from luciole.bench.processes import Message, Process, answer_lines, ask_all
 from luciole.bench.result import Phase, Repeat
+from luciole.bench.steady.effective import planned_ahead
 from luciole.bench.stores import open_fresh
 from luciole.bench.verdict import InvalidRun
 from luciole.bench.work import prepare_counting, quiesce, read_log, read_work, statements_between
@@ -83,6 +85,7 @@ class BurstRepeat:
                 await self._owners.release()
             async with self._phase("check"):
                 self._found.checks += await check(self._place, "burst", self.values)
+                self._found.checks += await planned_ahead(self._place, self._spec.plan_ahead_us)
         finally:
             for process in (*self._processes, *self._zombies):
                 await process.stop()
@@ -182,13 +185,13 @@ class BurstRepeat:
             self._profiled(pids),
             Observation(self._place, pids, clock=self._clock, waits=self._orders.sample_waits) as seen,
         ):
-            server_us = self._server_cpu_us()
+            server_us = _server_cpu_us(self._place)
             async with self._phase("drain"):
                 drained = await self._drain(store, at_us)
-            drained_server_us = self._server_cpu_us()
+            drained_server_us = _server_cpu_us(self._place)
             async with self._phase("settle"):
                 closed = [msgspec.convert(answer, Closed) for answer in await self._all("close_outbox")]
-        server_parts_us = (drained_server_us - server_us, self._server_cpu_us() - drained_server_us)
+        server_parts_us = (drained_server_us - server_us, _server_cpu_us(self._place) - drained_server_us)
         grown = {pid: count - written[pid] for pid, count in (await self._written()).items()}
         ways = await self._all("traces")
         self._found.traces = merge(msgspec.convert(answer["traces"], list[Trace]) for answer in ways)
@@ -327,9 +330,6 @@ class BurstRepeat:
         answers = await self._all("written")
         return {process.pid: answer["bytes"] or 0 for process, answer in zip(self._processes, answers, strict=True)}
 
-    def _server_cpu_us(self) -> int:
-        return tree_cpu_us(self._place.server_pid) if self._place.server_pid else 0
-
     async def _ceiling(self) -> list[Rate]:
         return await measure_ceiling(
             self._orders.ceiling_place,
@@ -350,6 +350,10 @@ class BurstRepeat:
         self._found.phases.append(
             Phase(name=name, begun_s=(begun_us - self._begun_us) / limits.SECOND_US, duration_s=duration[0])
         )
+
+
+def _server_cpu_us(place: Place) -> int:
+    return tree_cpu_us(place.server_pid) if place.server_pid else 0
 
 
 def _connections(spec: BurstSpec, one: int) -> int:

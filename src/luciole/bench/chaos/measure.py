@@ -3,7 +3,7 @@
 import asyncio
 import json
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -19,14 +19,18 @@ from luciole.bench.check import Values, check, judge
 from luciole.bench.cluster import Cluster, ClusterProcess
 from luciole.bench.fresh import FreshRepeats
 from luciole.bench.percentiles import Distribution
-from luciole.bench.result import Phase, Repeat
+from luciole.bench.result import Check, Phase, Repeat
 from luciole.bench.stores import open_fresh
 from luciole.bench.verdict import InvalidRun
 from luciole.model.instant import Instant, to_datetime
 from luciole.model.trigger import every
 from luciole.runtime.clock import Clock
+from luciole.runtime.extras import require
 from luciole.service import schedules
 from luciole.store.spi import Store
+
+with require("bench"):
+    import psutil
 
 _SUBJECT = "luciole.bench.subject:app"
 _PREFIX = "chaos-"
@@ -95,6 +99,7 @@ class ChaosRepeat:
         self._executors: list[ClusterProcess] = []
         self._stale = {"checked": 0, "unchecked": 0}
         self._lost = 0
+        self._seen = {"nodes_killed": 0, "executors_killed": 0, "nodes_frozen": 0, "disconnects": 0}
         self._back_percent = 100
         self._phases: list[Phase] = []
 
@@ -122,6 +127,7 @@ class ChaosRepeat:
             *await check(self._place, "chaos", values),
             *reconcile(read_ledger(ledger), executions),
         ]
+        checks += happened(self._spec, self._seen)
         if self._spec.freezes:
             found = self._stale["unchecked"]
             checks.append(judge("stale_writes_refused_without_a_deadline", "report", "> 0", found, {}))
@@ -222,9 +228,16 @@ class ChaosRepeat:
         at_us = await self._watch.now_us()
         if number is signal.SIGKILL:
             await node.kill()
+            self._seen["nodes_killed"] += node.was_killed
         else:
             node.signal(number)
+            self._seen["nodes_frozen"] += await self._stands_still(node)
         return shards, at_us
+
+    async def _stands_still(self, node: ClusterProcess) -> bool:
+        """Wait until the system calls a process stopped."""
+        await self._until("the node stands still", lambda: _is(psutil.STATUS_STOPPED, node.pid))
+        return True
 
     async def _recovered(self, shards: Sequence[int], at_us: Instant) -> int:
         """Wait until all shards fire again; return the longest that one of them took."""
@@ -263,6 +276,7 @@ class ChaosRepeat:
             executor.check()
             at_us = await self._watch.now_us()
             await executor.kill()
+            self._seen["executors_killed"] += executor.was_killed
             self._cluster.forget(executor)
             await self._until("all that was due before is done", partial(self._done_since, at_us))
             lost, latest_us = await self._watch.redelivered(at_us)
@@ -321,6 +335,7 @@ class ChaosRepeat:
         for number in range(self._spec.disconnects):
             at_us = await self._watch.now_us() + _BACK_US
             ended = await self._watch.end_connections()
+            self._seen["disconnects"] += ended > 0
             period_us = self._spec.period_s * limits.SECOND_US
             periods = -(-_COUNTED_US // period_us)
             await self._clock.sleep(_BACK_US + periods * period_us + _LATE_US)
@@ -361,3 +376,19 @@ class ChaosRepeat:
                 duration_s=(self._clock.monotonic_us() - begun_us) / limits.SECOND_US,
             )
         )
+
+
+def happened(spec: ChaosSpec, seen: Mapping[str, int]) -> list[Check]:
+    """Judge whether each fault that was asked for happened, by what the system said of the processes."""
+    asked = {
+        "nodes_killed": spec.node_kills,
+        "executors_killed": spec.executor_kills,
+        "nodes_frozen": 2 * spec.freezes,  # With the node's own deadline check, and without.
+        "disconnects": spec.disconnects,
+    }
+    return [judge(name, "report", "= :asked", seen[name], {"asked": count}) for name, count in asked.items()]
+
+
+async def _is(status: str, pid: int) -> bool:
+    """Whether the system gives a process this status."""
+    return psutil.Process(pid).status() == status

@@ -301,6 +301,23 @@ SELECT count(*) FROM lease;
 -- expect: read
 SELECT count(*) FROM execution;
 
+-- Of runs that the handler was asked for, by the executors' own clock.
+-- name: handler_us_least
+-- of: effective
+-- expect: read
+SELECT coalesce(min(e.finished_us - e.started_us), 0) FROM execution e
+WHERE e.schedule_id <> 0 AND e.started_us IS NOT NULL AND e.finished_us IS NOT NULL;
+
+-- name: executions_planned_ahead
+-- of: effective
+-- expect: read
+SELECT count(*) FROM execution e WHERE e.schedule_id <> 0 AND e.created_us < e.due_us;
+
+-- name: executions_planned_too_far_ahead
+-- of: effective
+-- expect: read
+SELECT count(*) FROM execution e WHERE e.schedule_id <> 0 AND e.created_us < e.due_us - :plan_ahead_us;
+
 -- As encoded, which is a little more than the argument.
 -- name: stored_payload_bytes
 -- of: read-back

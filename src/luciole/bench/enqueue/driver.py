@@ -6,13 +6,13 @@ Run as `python -m luciole.bench.enqueue.driver`.
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
-from math import log as logarithm
 
 import msgspec
 from msgspec.structs import replace
 
 from luciole import limits
 from luciole.bench import subject
+from luciole.bench.arrivals import Arrived, offsets
 from luciole.bench.attribution.callers import CallerLog
 from luciole.bench.attribution.ceilings import UNEXPLAINED
 from luciole.bench.attribution.threads import IDLE
@@ -117,20 +117,26 @@ class Driver:
         chance, filler = seeded_chance(seed), "x" * payload_bytes
         late, taken = Distribution(), Distribution()
         begun_us = self._clock.monotonic_us()
-        at_us, end_us, count = float(begun_us), begun_us + duration_s * limits.SECOND_US, 0
+        arrived = Arrived()
 
         async def timed(intended_us: int) -> None:
             await subject.nothing.enqueue(filler)
             taken.add(self._clock.monotonic_us() - intended_us)
 
         async with asyncio.TaskGroup() as group:
-            while (at_us := at_us - logarithm(1 - chance()) * limits.SECOND_US / rate) < end_us:
-                while (left_us := round(at_us) - self._clock.monotonic_us()) > 0:
+            for offset_us in map(round, offsets(rate, duration_s * limits.SECOND_US, chance)):
+                while (left_us := begun_us + offset_us - self._clock.monotonic_us()) > 0:
                     await self._clock.sleep(left_us)
-                late.add(self._clock.monotonic_us() - round(at_us))
-                group.create_task(timed(round(at_us)))
-                count += 1
-        return {"late": late.percentiles(), "taken": taken.percentiles(), "enqueued": count}
+                left_us = self._clock.monotonic_us() - begun_us
+                late.add(left_us - offset_us)
+                arrived.add(offset_us, left_us)
+                group.create_task(timed(begun_us + offset_us))
+        return {
+            "late": late.percentiles(),
+            "taken": taken.percentiles(),
+            "enqueued": arrived.count,
+            "arrived": msgspec.to_builtins(arrived),
+        }
 
     async def close(self) -> Message:
         """Disconnect."""

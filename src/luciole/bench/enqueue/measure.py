@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from luciole import limits
+from luciole.bench.arrivals import Arrived, arrived_as_asked, asked, rate_missed
 from luciole.bench.backends import Place
 from luciole.bench.check import ask, check, judge
 from luciole.bench.enqueue.driver import EnqueueOrders
@@ -91,7 +92,12 @@ class EnqueueMeasure(FreshRepeats[EnqueueSpec]):
         repeat.distributions["generator_lag"] = late = msgspec.convert(told["late"], Percentiles)
         if late.p99 > _LATE_MAX_US:
             repeat.invalid.append(f"the generator was late by {late.p99:,} us at the 99th percentile")
+        arrived = msgspec.convert(told["arrived"], Arrived)
+        repeat.actual["rate"] = round(arrived.count * limits.SECOND_US / max(1, arrived.last_us), 1)
+        wanted = asked(spec.rate, spec.duration_s * limits.SECOND_US, spec.seed + index)
         repeat.checks += await self._checks(place, alone["enqueued"] + spec.bulk + told["enqueued"])
+        repeat.checks += arrived_as_asked(arrived, wanted)
+        repeat.invalid += rate_missed(arrived, wanted)
         return repeat
 
     async def _all(self, index: int, place: Place) -> Repeat:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from luciole import limits
+from luciole.bench.arrivals import Arrived, arrived_as_asked, asked, rate_missed
 from luciole.bench.backends import Backend, Place
 from luciole.bench.check import Values, judge
 from luciole.bench.processes import Message, Process
@@ -62,9 +63,11 @@ class RequestsBeside:
         self._rate = rate
         self._seed = seed
         self._told: Message = {}
+        self._span_us = 0
 
     async def run(self, place: Place, start_us: Instant, end_us: Instant) -> None:
         """Let another process make them."""
+        self._span_us = end_us - start_us
         async with await Process.start("luciole.bench.mixed.requests", {"LUCIOLE_DSN": place.dsn}) as process:
             self._told = await process.ask("make", rate=self._rate, start_us=start_us, end_us=end_us, seed=self._seed)
 
@@ -74,9 +77,17 @@ class RequestsBeside:
         return {**made, "requests": sum(made.values())}
 
     def checks(self) -> list[Check]:
-        """Judge whether each cancellation that came in time took effect at once."""
+        """Judge whether each cancellation that came in time took effect at once, and the requests came as asked for."""
         ended = int(self._told["cancelled_at_once"])
-        return [judge("cancels_in_time_that_took_effect_at_once", "report", "= :cancelled", ended, self.values())]
+        return [
+            judge("cancels_in_time_that_took_effect_at_once", "report", "= :cancelled", ended, self.values()),
+            *arrived_as_asked(*self._arrived()),
+        ]
+
+    def _arrived(self) -> tuple[Arrived, Arrived]:
+        """Return the requests that left, and those that were asked for."""
+        wanted = asked(self._rate, self._span_us, self._seed, draws=True)
+        return msgspec.convert(self._told["arrived"], Arrived), wanted
 
     def fill(self, repeat: Repeat) -> None:
         """Add what the requests took; a starved generator makes the run invalid."""
@@ -86,6 +97,7 @@ class RequestsBeside:
         repeat.figures["requests"] = float(self.values()["requests"])
         repeat.figures["cancelled"] = float(self.values()["cancelled"])
         repeat.distributions["cancel_time"] = msgspec.convert(self._told["cancel_time"], Percentiles)
+        repeat.invalid += rate_missed(*self._arrived())
         if late.p99 > _LATE_MAX_US:
             repeat.invalid.append(
                 f"the generator lagged: 1 % of its requests came {late.p99 / limits.SECOND_US:.1f} s late"

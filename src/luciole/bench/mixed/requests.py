@@ -7,16 +7,18 @@ whether those before it were answered or not.
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from math import log
+
+import msgspec
 
 from luciole import limits
+from luciole.bench.arrivals import Arrived, offsets
 from luciole.bench.loops import run_here
 from luciole.bench.percentiles import Distribution
 from luciole.bench.processes import Message, answer_lines
 from luciole.bench.steady import subject
 from luciole.client.handle import Handle
 from luciole.model.execution import ExecutionState
-from luciole.runtime.chance import Chance, seeded_chance
+from luciole.runtime.chance import seeded_chance
 from luciole.runtime.clock import SystemClock
 
 #: Of the requests, so many fail once and are retried, and so many are cancelled before they are due.
@@ -44,19 +46,23 @@ class Requests:
     async def make(self, rate: int, start_us: int, end_us: int, seed: int) -> Message:
         """Make requests at a rate from an instant to another."""
         chance = seeded_chance(seed)
-        at_us = float(start_us)
+        arrived = Arrived()
         async with asyncio.TaskGroup() as group:
-            while (at_us := at_us - log(1 - chance()) * limits.SECOND_US / rate) < end_us:
+            for offset_us in map(round, offsets(rate, end_us - start_us, chance)):
                 # No sleep for what is due: a loop that can't keep up falls behind, and says so.
-                while (left_us := round(at_us) - self._clock.now_us()) > 0:
+                while (left_us := start_us + offset_us - self._clock.now_us()) > 0:
                     await self._clock.sleep(left_us)
-                self._late.add(self._clock.now_us() - round(at_us))
-                kind, one = self._choose(chance)
-                group.create_task(self._timed(kind, one, round(at_us)))
+                since_us = self._clock.now_us() - start_us
+                self._late.add(since_us - offset_us)
+                draw = chance()
+                arrived.add(offset_us, since_us, draw)
+                kind, one = choose(draw)
+                group.create_task(self._timed(kind, one, start_us + offset_us))
         await subject.app.close()
         return {
             **self._made,
             "cancelled_at_once": self._cancelled_at_once,
+            "arrived": msgspec.to_builtins(arrived),
             "late": self._late.percentiles(),
             "taken": self._taken.percentiles(),
             "cancel_time": self._cancelling.percentiles(),
@@ -79,13 +85,14 @@ class Requests:
         self._cancelling.add(self._clock.now_us() - asked_us)
         return True
 
-    def _choose(self, chance: Chance) -> tuple[str, Callable[[], Awaitable[Handle[None]]]]:
-        draw = chance()
-        if draw < CANCELLED_SHARE:
-            return "cancelled", _later
-        if draw < CANCELLED_SHARE + RETRIED_SHARE:
-            return "retried", _retried
-        return "plain", _plain
+
+def choose(draw: float) -> tuple[str, Callable[[], Awaitable[Handle[None]]]]:
+    """Return the kind that a draw between 0 and 1 makes of a request, and what makes it."""
+    if draw < CANCELLED_SHARE:
+        return "cancelled", _later
+    if draw < CANCELLED_SHARE + RETRIED_SHARE:
+        return "retried", _retried
+    return "plain", _plain
 
 
 async def _plain() -> Handle[None]:

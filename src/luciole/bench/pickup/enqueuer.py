@@ -70,7 +70,7 @@ class Enqueuer:
         """Enqueue one after the other, each when the one before has started and the system is idle again."""
         async with self._app(dsn, single=single) as app:
             del app
-            chance = seeded_chance(seed)
+            chance, drawn = seeded_chance(seed), []
             lag, sending = Distribution(), Distribution()
             for number in range(-warm_up, count):
                 started = self._starts.expect(number)
@@ -85,12 +85,14 @@ class Enqueuer:
                 if number >= 0:
                     lag.add(started_us - begun_us)
                     sending.add(sent_us - begun_us)
-                await self._clock.sleep(_PAUSE_MIN_US + int(chance() * _PAUSE_SPREAD_US))
+                drawn.append(chance())
+                await self._clock.sleep(_PAUSE_MIN_US + int(drawn[-1] * _PAUSE_SPREAD_US))
         return {
             "lag": lag.percentiles(),
             "sending": sending.percentiles(),
             "starts": self._starts.heard,
             "strange": self._starts.strange,
+            "drawn": drawn,
             "loop": type(asyncio.get_running_loop()).__module__.partition(".")[0],
         }
 

@@ -8,6 +8,7 @@ import msgspec
 
 from luciole import limits
 from luciole.bench import subject
+from luciole.bench.arrivals import drawn_as_asked
 from luciole.bench.backends import Place
 from luciole.bench.check import ask, check, judge
 from luciole.bench.cluster import Cluster
@@ -66,6 +67,7 @@ class PickupMeasure(FreshRepeats[PickupSpec]):
             checks=[
                 judge("reported_starts", "report", "= :jobs", told["starts"], {"jobs": jobs}),
                 judge("reported_starts_twice", "report", "= 0", told["strange"], {}),
+                drawn_as_asked("pauses_of_another_seed", told["drawn"], self._spec.seed + index),
                 *await check(place, "enqueue", {"jobs": jobs, "shards": self._spec.shards}),
             ],
             actual={"loop": told["loop"], "processes": 1 if single else 3, "transport": "none" if single else "grpc"},

@@ -22,6 +22,7 @@ from luciole.bench.fresh import Watch, keep_faults
 from luciole.bench.result import Check, Repeat, Result
 from luciole.bench.run import STOLEN_MAX, fresh_place
 from luciole.bench.steady import load, subject
+from luciole.bench.steady.effective import effective
 from luciole.bench.steady.explain import Load
 from luciole.bench.steady.judge import punctuality, unmet
 from luciole.bench.steady.ledger import read_starts, reconciled
@@ -347,6 +348,8 @@ class SteadyRepeat:
             values |= self._beside.values()
             own = self._beside.checks()
         of_store = await check(self._place, kind, values)
+        if not window.given_up:
+            of_store += await effective(self._place, spec)
         return [*of_store, *own, *await reconciled(self._place, rig.ledgers, spec.shards)]
 
     def _actual(self, rig: Rig, window: Window) -> dict[str, object]:
