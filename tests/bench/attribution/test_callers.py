@@ -116,7 +116,7 @@ def test_each_window_is_explained_and_ends_with_a_sentence(
         ("register", "cpu"),
         ("store", "cpu"),
         ("enqueue", "wall"),
-        ("drain --jobs 500", "cpu"),
+        ("drain --jobs 8000", "cpu"),  # Long enough for some looks at the sessions.
         ("steady --schedules 120 --duration 3s", "wall"),
     ],
 )
