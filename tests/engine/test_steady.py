@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+import pytest
+
 from luciole import limits
 from luciole.engine.planner import Planner
 from luciole.model.instant import Instant
@@ -133,15 +135,19 @@ async def test_a_read_that_was_cut_is_a_burst() -> None:
     assert store.groups > 0
 
 
-async def test_a_herd_is_looked_at_in_shares_as_large_as_a_commit_takes_once_it_is_known_as_one() -> None:
-    """Goal: a shard that is due at one instant is sorted a few times, not once for each small share of it."""
-    clock, store = Passing(), Herding(2_600)
+@pytest.mark.parametrize(("room", "share"), [(5_000, 1_000), (650, 650), (0, 1_000), (1, 100)])
+async def test_a_herd_is_looked_at_in_shares_as_large_as_fit_once_it_is_known_as_one(room: int, share: int) -> None:
+    """Goal: a shard that is due at one instant is sorted a few times, not once for each small share of it.
+
+    Method: two lanes of two shards. A first look is at a quarter of what a pass may read; from then on a commit takes
+    as much as it can, or as there is room for in memory, where that is more than at first.
+    """
+    clock, store = Passing(), Herding(1_900)
     store.capabilities = replace(store.capabilities, plan_connections=2)
-    await replace(planner(store, clock), due_max=400).tick()
-    # Two lanes of two shards: a first look at a quarter of what a pass may read, and from then on at full commits.
-    assert sorted(store.asked) == [100, 100, *[store.capabilities.plan_batch_max] * 6]
-    assert max(store.commits) == store.capabilities.plan_batch_max
-    assert set(store.due.values()) == {0}
+    await replace(planner(store, clock), due_max=400, room=lambda _: room).tick()
+    assert sorted(store.asked)[:2] == [100, 100]
+    assert set(sorted(store.asked)[2:]) == {share}
+    assert max(store.commits) <= store.capabilities.plan_batch_max
 
 
 async def test_a_long_pass_is_followed_by_a_pause_as_long_up_to_a_bound() -> None:

@@ -145,9 +145,7 @@ class Planner:
                 break
             if strides:
                 strode = await self._stride(leases, stride_max)
-                # Of what is alike only groups are read. A smaller share would go through all of its shard each time:
-                # what is due at one instant has to be sorted before it can be parted.
-                stride_max = len(leases) * self.store.capabilities.plan_batch_max
+                stride_max = max(due_max, self._stride_max(leases))
                 next_us = _earlier(next_us, strode.next_us)
                 if not strode.left:
                     if not strode.more:
@@ -163,6 +161,16 @@ class Planner:
         else:
             return _Worked(next_us, more=more, waits=False)
         return _Worked(next_us, more=False, waits=False)
+
+    def _stride_max(self, leases: Sequence[Lease]) -> int:
+        """Return how many cursors a further round of strides takes from some shards.
+
+        Of what is alike only groups are read. A smaller share would go through all of its shard each time: what is
+        due at one instant has to be sorted before it can be parted. One that finds no room in memory stays in the store.
+        """
+        rooms = (self.room(lease.shard) for lease in leases)
+        share = min((room for room in rooms if room > 0), default=limits.PLAN_BATCH_MAX)
+        return len(leases) * min(share, self.store.capabilities.plan_batch_max)
 
     async def _stride(self, leases: Sequence[Lease], due_max: int) -> Strode:
         """Move what is alike; see `Strider.round`."""
