@@ -166,7 +166,7 @@ class Planner:
         """Return how many cursors a further round of strides takes from some shards.
 
         Of what is alike only groups are read. A smaller share would go through all of its shard each time: what is
-        due at one instant has to be sorted before it can be parted. One that finds no room in memory stays in the store.
+        due at one instant has to be sorted before it can be parted. What finds no room in memory stays in the store.
         """
         rooms = (self.room(lease.shard) for lease in leases)
         share = min((room for room in rooms if room > 0), default=limits.PLAN_BATCH_MAX)
