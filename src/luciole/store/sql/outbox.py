@@ -25,6 +25,10 @@ _PRIORITIES = range(limits.PRIORITY_MAX, limits.PRIORITY_MIN - 1, -1)
 _START = (-1, limits.INSTANT_MIN_US, -(1 << 63))
 
 
+#: Asked for each report of a burst: a property would compute it each time.
+_TERMINAL = frozenset(state for state in ExecutionState if state.terminal)
+
+
 class SqlOutbox(Role):
     """The role `OutboxStore`."""
 
@@ -77,7 +81,7 @@ class SqlOutbox(Role):
         """Write the outcomes of attempts: executions, entries, attempt rows, released successors."""
         check_settlements(settlements)
         answers = await self._db.write(Lane.SETTLE, settle, settlements)
-        wake = {item.key.shard for item in settlements if item.releases or not item.state.terminal}
+        wake = {item.key.shard for item in settlements if item.releases or item.state not in _TERMINAL}
         if wake:
             self._db.hint(frozenset(wake))
         return answers
