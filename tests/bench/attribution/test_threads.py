@@ -119,3 +119,15 @@ async def test_a_thread_keeps_what_it_did_and_a_look_that_was_cut_off_does_not_c
     assert [one.event for one in looks] == [0, 4, 3, -3, -4, 0]
     assert {one.flights for one in looks} == {2}
     assert told.exclusive_us["encode"] > 0
+
+
+async def test_garbage_that_another_thread_collects_is_no_stage_of_this_one(tmp_path: Path) -> None:
+    log = ThreadLog(looks_path(tmp_path, 1), SystemClock(), lambda: 0)
+    log.collected("start", {})
+    log.collected("stop", {})
+    for phase in ("start", "stop"):
+        await asyncio.to_thread(log.collected, phase, {})  # Its clock of computed time is its own.
+    log.close()
+    looks = list(read_looks(looks_path(tmp_path, 1)))
+    assert [one.event for one in looks] == [0, NUMBERS["gc"], -NUMBERS["gc"], 0]
+    assert [one.cpu_us for one in looks] == sorted(one.cpu_us for one in looks)

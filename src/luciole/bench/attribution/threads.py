@@ -102,6 +102,7 @@ class ThreadLog:
         self._clock = clock
         self._flights = flights
         self._kept = array("q")
+        self._thread = threading.get_ident()
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self._delays = -1
         with suppress(OSError):  # Only Linux tells.
@@ -149,7 +150,9 @@ class ThreadLog:
         return watched
 
     def collected(self, phase: str, _: dict[str, int]) -> None:
-        """Look at the begin and the end of a collection of garbage; a callback of `gc`."""
+        """Look at the begin and the end of a collection of garbage; a callback of `gc`, in the thread that it stops."""
+        if threading.get_ident() != self._thread:
+            return  # A thread of the embedded store collects: its clocks are not those of the thread that is watched.
         self.look(_NUMBERS["gc"] if phase == "start" else -_NUMBERS["gc"])
 
     def close(self) -> None:
