@@ -6,7 +6,8 @@ From the bare insert of `luciole bench run enqueue` to `await job.enqueue(…)`;
 asks again. `two rows` is the least that a durable outbox needs: our two tables with their primary keys and nothing else,
 written by one prepared statement with a value for each place. It prints for each part the median of its rounds, its
 share of the bare insert, and the CPU time of this process and of the server, for one enqueue. It runs any revision that
-`PYTHONPATH` names, on a server of its own. Where the client's time goes is drawn with py-spy:
+`PYTHONPATH` names, on a server of its own; `--only job --callers 64` is a crowd of callers, `--only bulk --count 10000`
+one call of `enqueue_many` a round. Where the client's time goes is drawn with py-spy:
 
     py-spy record -o FILE.svg -- .venv/bin/python scripts/enqueue_parts.py --only job --rounds 100 [--callers 64]
 """
@@ -34,6 +35,7 @@ from luciole.store.sql.queries import load
 from luciole.testing.servers import PostgresPrograms, PostgresServer
 
 PARTS: Final = ("bare", "two rows", "statement", "store", "client", "job")
+BULK: Final = "bulk"
 SHARDS: Final = 32
 PAYLOAD: Final = b'{"filler":""}'
 
@@ -57,7 +59,7 @@ INSERT INTO two_entry (shard, schedule_id, fire_us, part, job_id, state, attempt
 VALUES ($1, 0, $2, $3, 1, 1, 1, $2, 5, 0, 1) RETURNING fire_us
 """
 
-#: One enqueue, with an id that no other has.
+#: One enqueue, with an id that no other has; in bulk, so many.
 One = Callable[[int], Awaitable[object]]
 
 
@@ -105,6 +107,7 @@ async def parts_of(place: Place, store: Store) -> dict[str, One]:
         "store": lambda number: store.enqueue((EnqueueRequest(request_id=number, **values(number)),)),
         "client": lambda _: client.enqueue(spec, PAYLOAD),
         "job": lambda _: nothing.enqueue(""),
+        BULK: lambda count: nothing.enqueue_many([""] * count),
     }
 
 
@@ -117,7 +120,7 @@ async def measure(place: Place, server_pid: int, options: argparse.Namespace) ->
     number = 1 << 40
     for turn in range(options.rounds + 1):
         for name, found in spent.items():
-            took = await one_round(parts[name], number, options.count, options.callers, server_pid)
+            took = await one_round(name, parts[name], number, options, server_pid)
             number += options.count
             if turn:  # The first one prepares statements, and makes the first pages.
                 found.append(took)
@@ -125,16 +128,16 @@ async def measure(place: Place, server_pid: int, options: argparse.Namespace) ->
     return spent
 
 
-async def one_round(one: One, first: int, count: int, callers: int, server_pid: int) -> Spent:
-    """Enqueue so often, by so many callers; return what one took."""
-    clock = SystemClock()
+async def one_round(name: str, one: One, first: int, options: argparse.Namespace, server_pid: int) -> Spent:
+    """Enqueue as often and by as many callers as the options say; return what one took."""
+    clock, count, callers = SystemClock(), options.count, options.callers
 
     async def caller(start: int) -> None:
         for number in range(first + start, first + count, callers):
             await one(number)
 
     server_us, client_us, begun_us = tree_cpu_us(server_pid), own_cpu_us(), clock.monotonic_us()
-    await asyncio.gather(*map(caller, range(callers)))
+    await (one(count) if name == BULK else asyncio.gather(*map(caller, range(callers))))
     ended_us, used_us = clock.monotonic_us(), own_cpu_us() - client_us
     return Spent((ended_us - begun_us) / count, used_us / count, (tree_cpu_us(server_pid) - server_us) / count)
 
@@ -145,7 +148,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--count", type=int, default=150)
     parser.add_argument("--callers", type=int, default=1)
-    parser.add_argument("--only", nargs="+", choices=PARTS)
+    parser.add_argument("--only", nargs="+", choices=(*PARTS, BULK))
     options = parser.parse_args()
     programs = PostgresPrograms.from_wheel() or PostgresPrograms.from_system()
     if programs is None:
