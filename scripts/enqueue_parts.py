@@ -3,7 +3,7 @@
 usage: .venv/bin/python scripts/enqueue_parts.py [--rounds 20] [--count 150] [--only PART …] [--callers 1]
 
 From the bare insert of `luciole bench run enqueue` to `await job.enqueue(…)`; each part awaits its answer before it
-asks again. `two rows` is the least that a durable outbox needs: our two tables with their primary keys and nothing else,
+asks again. `two rows` is the least that a durable outbox needs: our two tables with their primary keys alone,
 written by one prepared statement with a value for each place. It prints for each part the median of its rounds, its
 share of the bare insert, and the CPU time of this process and of the server, for one enqueue. It runs any revision that
 `PYTHONPATH` names, on a server of its own; `--only job --callers 64` is a crowd of callers, `--only bulk --count 10000`
