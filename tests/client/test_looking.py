@@ -105,3 +105,24 @@ async def test_a_caller_that_gives_up_leaves_the_others_their_answers(store: Ask
     assert await last is ExecutionState.READY
     await looks.close()
     assert store.looks == [[1], [3]]
+
+
+async def test_those_who_had_not_had_their_turn_hear_that_the_looks_were_given_up(
+    store: Asked, looks: StateLooks
+) -> None:
+    asked = [asyncio.create_task(looks.state(key)) for key in KEYS[:2]]
+    await store.begun.wait()
+    store.begun.clear()
+    store.go.set()
+    await asked[0]
+    store.go.clear()
+    await store.begun.wait()
+    late = asyncio.create_task(looks.state(KEYS[2]))
+    await asyncio.sleep(0)
+    pump = looks._pump  # noqa: SLF001 - what an event loop that ends cancels
+    assert pump is not None
+    pump.cancel()
+    await asyncio.wait([asked[1], late, pump])
+    assert (asked[1].cancelled(), late.cancelled()) == (True, True)
+    store.go.set()
+    assert await looks.state(KEYS[0]) is ExecutionState.READY

@@ -57,6 +57,10 @@ class StateLooks:
                 group, self._asked = self._asked[: limits.PAGE_MAX], self._asked[limits.PAGE_MAX :]
                 await self._look([one for one in group if not one[1].done()])
                 await asyncio.sleep(0)  # Who was answered just now and asks again comes with the next group.
+        except BaseException as problem:
+            _fail(self._asked, problem)  # Nobody would look for those who had not had their turn.
+            self._asked = []
+            raise
         finally:
             self._under_way = False
             self._pump = None

@@ -10,13 +10,11 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Final, NamedTuple
 
+from luciole import limits
 from luciole.model.ids import ExecutorId, RouteId
 
 #: The numbers of routes have so many bits, so that the sum of two is a number that every store can keep.
 ROUTE_MASK: Final = (1 << 62) - 1
-
-#: How many of them a process remembers; more are computed anew.
-_NUMBERED_MAX = 1_024
 
 
 class Route(NamedTuple):
@@ -45,7 +43,7 @@ class Line(NamedTuple):
     waiting: int
 
 
-@lru_cache(maxsize=_NUMBERED_MAX)
+@lru_cache(maxsize=limits.ROUTES_KEPT)
 def route_id(namespace: str, handler: str, labels: tuple[tuple[str, str], ...]) -> RouteId:
     """Return the number by which stores tell apart what jobs ask of an executor; hardly ever do two share one."""
     hasher = sha256()
