@@ -131,7 +131,7 @@ EXPLAINED_MAX: Final = 1_000
 
 #: What is kept of job options as text, of packed policies and of numbers of routes: an app has few of each.
 JOB_OPTIONS_KEPT: Final = 1_024
-ROUTES_KEPT: Final = 1_024
+ROUTE_NUMBERS_KEPT: Final = 1_024
 POLICIES_KEPT: Final = 1_024
 
 #: What the trigger caches keep: parsed triggers, expressions, fields; zones with their policies; next fires.

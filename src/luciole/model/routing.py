@@ -43,7 +43,7 @@ class Line(NamedTuple):
     waiting: int
 
 
-@lru_cache(maxsize=limits.ROUTES_KEPT)
+@lru_cache(maxsize=limits.ROUTE_NUMBERS_KEPT)
 def route_id(namespace: str, handler: str, labels: tuple[tuple[str, str], ...]) -> RouteId:
     """Return the number by which stores tell apart what jobs ask of an executor; hardly ever do two share one."""
     hasher = sha256()
